@@ -1,0 +1,1 @@
+"""Shapley effects from data, correct when inputs depend on each other."""

@@ -1,0 +1,158 @@
+"""Sets of variable subsets: packed bits, any number of players, with regression weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.uint64]
+
+
+def log_kernel_weight(sizes: npt.ArrayLike, n_players: int) -> FloatArray:
+    """Log of the Shapley kernel weight w(U) of section 2 of the paper, by subset size.
+
+    The binomial coefficient overflows a double near 1000 players, hence the logs. The empty and
+    the full set are constraints of the least-squares problem, not rows of it: their weight is inf.
+
+    Examples
+    --------
+    >>> from shaff.subsets import log_kernel_weight
+    >>> float(log_kernel_weight([1], 3)[0].round(4))
+    -1.0986
+    """
+    size = np.asarray(sizes, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_binomial = gammaln(n_players + 1) - gammaln(size + 1) - gammaln(n_players - size + 1)
+        weight = (
+            np.log(max(n_players - 1, 1)) - log_binomial - np.log(size) - np.log(n_players - size)
+        )
+    return np.asarray(weight, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """An ordered list of subsets of ``n_players`` players.
+
+    Parameters
+    ----------
+    words : uint64 array of shape (n_subsets, ceil(n_players / 64))
+        Bit ``j % 64`` of word ``j // 64`` says whether player j is in the subset.
+    n_players : int
+    log_weight : float array of shape (n_subsets,) or None
+        Log weight of each subset in the least-squares problem of step 3; None means the
+        Shapley kernel weight.
+
+    Examples
+    --------
+    >>> from shaff.subsets import Subsets
+    >>> s = Subsets.from_indices([[0, 2], [1]], n_players=3)
+    >>> s.masks().astype(int).tolist()
+    [[1, 0, 1], [0, 1, 0]]
+    >>> s.complement().sizes.tolist()
+    [1, 2]
+    """
+
+    words: WordArray
+    n_players: int
+    log_weight: FloatArray | None = None
+
+    @classmethod
+    def from_masks(cls, masks: npt.ArrayLike, log_weight: FloatArray | None = None) -> Subsets:
+        """Pack a boolean matrix of shape (n_subsets, n_players)."""
+        bits = np.atleast_2d(np.asarray(masks, dtype=bool))
+        n_words = max(1, -(-bits.shape[1] // 64))
+        padded = np.zeros((bits.shape[0], n_words * 64), dtype=bool)
+        padded[:, : bits.shape[1]] = bits
+        packed = np.packbits(padded, axis=1, bitorder="little")
+        return cls(packed.view("<u8").astype(np.uint64), bits.shape[1], log_weight)
+
+    @classmethod
+    def from_indices(cls, members: Sequence[Sequence[int]], n_players: int) -> Subsets:
+        """Pack a list of lists of player indices."""
+        masks = np.zeros((len(members), n_players), dtype=bool)
+        for row, indices in enumerate(members):
+            masks[row, list(indices)] = True
+        return cls.from_masks(masks)
+
+    @classmethod
+    def full(cls, n_players: int) -> Subsets:
+        """The grand coalition alone."""
+        return cls.from_masks(np.ones((1, n_players), dtype=bool))
+
+    @classmethod
+    def singletons(cls, n_players: int) -> Subsets:
+        """Each player alone."""
+        return cls.from_masks(np.eye(n_players, dtype=bool))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Subsets]) -> Subsets:
+        """Join lists over the same players; weights are kept only if every part has them."""
+        log_weights = [part.log_weight for part in parts]
+        joined = (
+            None
+            if any(weight is None for weight in log_weights)
+            else np.concatenate([w for w in log_weights if w is not None])
+        )
+        return cls(np.concatenate([part.words for part in parts]), parts[0].n_players, joined)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, index: slice | IntArray | BoolArray) -> Subsets:
+        weight = None if self.log_weight is None else self.log_weight[index]
+        return Subsets(self.words[index], self.n_players, weight)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of players in each subset, shape (n_subsets,)."""
+        return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
+
+    def masks(self) -> BoolArray:
+        """The boolean matrix of shape (n_subsets, n_players)."""
+        as_bytes = np.ascontiguousarray(self.words.astype("<u8")).view(np.uint8)
+        bits = np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.n_players)
+        return bits.astype(bool)
+
+    def complement(self) -> Subsets:
+        """Each subset's complement, in the same order and with the same weights."""
+        return Subsets(
+            self.words ^ Subsets.full(self.n_players).words, self.n_players, self.log_weight
+        )
+
+    def keys(self) -> list[bytes]:
+        """One hashable key a subset."""
+        return [row.tobytes() for row in self.words]
+
+    def with_log_weight(self, log_weight: FloatArray | None) -> Subsets:
+        """The same subsets with other regression weights."""
+        return Subsets(self.words, self.n_players, log_weight)
+
+    def regression_log_weight(self) -> FloatArray:
+        """The weights of step 3: those of the design, else the Shapley kernel's."""
+        if self.log_weight is not None:
+            return self.log_weight
+        return log_kernel_weight(self.sizes, self.n_players)
+
+    def unique(self) -> Subsets:
+        """Each subset once, in order of first occurrence; the weights of duplicates add up."""
+        _, first, inverse = np.unique(self.words, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        if self.log_weight is None:
+            return Subsets(self.words[first[order]], self.n_players)
+        total = np.full(len(first), -np.inf)
+        np.logaddexp.at(total, inverse.ravel(), self.log_weight)
+        return Subsets(self.words[first[order]], self.n_players, total[order])
+
+    def to_columns(self, players: Sequence[npt.NDArray[np.intp]], n_columns: int) -> Subsets:
+        """The subsets of columns that these subsets of players stand for."""
+        masks = np.zeros((len(self), n_columns), dtype=bool)
+        for player, member in zip(players, self.masks().T, strict=True):
+            masks[:, player] |= member[:, None]
+        return Subsets.from_masks(masks)
