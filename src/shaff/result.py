@@ -229,7 +229,7 @@ class EffectsResult:
         ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
         ...     explained_variance=0.4, n_rows=442, n_subsets=4, target="progression",
         ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> print(result.summary())
+        >>> print(result.summary())  # doctest: +ELLIPSIS
         Shapley effects on progression
         <BLANKLINE>
         player  effect  share
@@ -237,10 +237,10 @@ class EffectsResult:
         age      0.100   25 %  #######
         <BLANKLINE>
         The players explain 0.400 of the variance of progression out of sample; 0.600 remains.
-        442 rows, 4 subsets; forest, exhaustive, least_squares; shaff 0.1.0
+        442 rows, 4 subsets; forest, exhaustive, least_squares; shaff ...
         """
         shown = self.order[:max_players]
-        header, rows = self._table(shown)
+        header, rows = summary_table(self, shown)
         lines = [f"Shapley effects on {self._target}", "", *_aligned([header, *rows])]
         if len(shown) < len(self.names):
             rest = self.effects[self.order[max_players:]]
@@ -365,7 +365,7 @@ class EffectsResult:
         return f"EffectsResult({text})"
 
     def _repr_html_(self) -> str:
-        header, rows = self._table(self.order[:20])
+        header, rows = summary_table(self, self.order[:20])
         cells = "".join(_html_row(row[:-1], "td") for row in rows)
         left = len(self.names) - len(rows)
         more = f"<p>... and {left} more</p>" if left else ""
@@ -377,22 +377,35 @@ class EffectsResult:
     def _target(self) -> str:
         return "y" if self.target is None else self.target
 
-    def _table(self, players: npt.NDArray[np.intp]) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of the summary; the last column holds the bars."""
-        optional = {
-            "error": self.standard_error,
-            "first-order": self.first_order,
-            "total": self.total,
-        }
-        present = {name: array for name, array in optional.items() if array is not None}
-        scale = max(float(self.effects.max(initial=0.0)), np.finfo(float).tiny)
-        rows = []
-        for j in players:
-            numbers = [f"{array[j]:.3f}" for array in present.values()]
-            share = f"{self.shares[j]:.0%}".replace("%", " %") if self.shares[j] >= 0 else ""
-            bar = "#" * round(_BAR_WIDTH * max(float(self.effects[j]), 0.0) / scale)
-            rows.append([self.names[j], f"{self.effects[j]:.3f}", *numbers, share, bar])
-        return ["player", "effect", *present, "share", ""], rows
+
+def summary_table(
+    result: EffectsResult, players: npt.NDArray[np.intp]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table of a result; the last column holds bars.
+
+    Examples
+    --------
+    >>> from shaff.result import EffectsResult, summary_table
+    >>> result = EffectsResult(
+    ...     names=("age",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=442,
+    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
+    >>> summary_table(result, result.order)
+    (['player', 'effect', 'share', ''], [['age', '0.100', '100 %', '####################']])
+    """
+    optional = {
+        "error": result.standard_error,
+        "first-order": result.first_order,
+        "total": result.total,
+    }
+    present = {name: array for name, array in optional.items() if array is not None}
+    scale = max(float(result.effects.max(initial=0.0)), np.finfo(float).tiny)
+    rows = []
+    for j in players:
+        numbers = [f"{array[j]:.3f}" for array in present.values()]
+        share = f"{100 * result.shares[j]:.0f} %" if result.explained_variance > 0 else ""
+        bar = "#" * round(_BAR_WIDTH * max(float(result.effects[j]), 0.0) / scale)
+        rows.append([result.names[j], f"{result.effects[j]:.3f}", *numbers, share, bar])
+    return ["player", "effect", *present, "share", ""], rows
 
 
 def load_result(source: str | os.PathLike[str]) -> EffectsResult:
