@@ -28,8 +28,9 @@ lint: .venv/.test
 	$(if $(CPP),$(BIN)/clang-format --dry-run -Werror $(CPP))
 
 cpp-test: .venv/.test
-	$(BIN)/cmake -S . -B build/sanitized -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=ON > build/cmake.log
-	$(BIN)/cmake --build build/sanitized --parallel 2
+	$(BIN)/cmake -S . -B build/sanitized -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=ON > build/cmake.log
+	$(BIN)/cmake --build build/sanitized
 	$(BIN)/ctest --test-dir build/sanitized --output-on-failure
 
 # The installed package is tested, its doctests included, never the source folder.
@@ -53,7 +54,6 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "shaff needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python $(PIP) install --upgrade pip
 
 $(WHEEL)/.built: $(BIN)/python $(SOURCES)
 	@mkdir -p $(WHEEL) && rm -f $(WHEEL)/*.whl
@@ -62,8 +62,8 @@ $(WHEEL)/.built: $(BIN)/python $(SOURCES)
 
 # pip keeps an installed package of the same version, so the new wheel is put in by force.
 define install
-	$(1)/bin/python $(PIP) install $$(ls $(WHEEL)/*.whl)[$(2)] $(3)
-	$(1)/bin/python $(PIP) install --force-reinstall --no-deps $$(ls $(WHEEL)/*.whl)
+	$(1)/bin/python $(PIP) install --no-compile $$(ls $(WHEEL)/*.whl)[$(2)] $(3)
+	$(1)/bin/python $(PIP) install --no-compile --force-reinstall --no-deps $$(ls $(WHEEL)/*.whl)
 	@touch $@
 endef
 
