@@ -53,9 +53,11 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "shaff needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 $(WHEEL)/.built: $(BIN)/python $(SOURCES)
+	@command -v $${CXX:-c++} > /dev/null || \
+	  { echo "shaff needs a C++20 compiler: install g++ or clang, or name one in CXX" >&2; exit 1; }
 	@mkdir -p $(WHEEL) && rm -f $(WHEEL)/*.whl
 	$(BIN)/python $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
 	@touch $@
