@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | test | lint | format | docs | bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
@@ -13,7 +13,7 @@ CORE_TESTS ?= $(wildcard tests/test_effects.py tests/test_result.py tests/test_s
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint cpp-test python-test oldest-test docs bench-kernel clean
+.PHONY: demo test lint format cpp-test python-test oldest-test docs bench-kernel clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
@@ -26,6 +26,11 @@ lint: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(if $(CPP),$(BIN)/clang-format --dry-run -Werror $(CPP))
+
+format: .venv/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(if $(CPP),$(BIN)/clang-format -i $(CPP))
 
 cpp-test: .venv/.test
 	$(BIN)/cmake -S . -B build/sanitized -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
