@@ -34,7 +34,7 @@ format: .venv/.test
 
 cpp-test: .venv/.test
 	$(BIN)/cmake -S . -B build/sanitized -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-	  -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=ON > build/cmake.log
+	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=ON > build/cmake.log
 	$(BIN)/cmake --build build/sanitized
 	$(BIN)/ctest --test-dir build/sanitized --output-on-failure
 
