@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve
 from scipy.optimize import Bounds, minimize
 
-from shaff.solve.odd_process import JITTER, OddKernel, Points, Proxy, decays
+from shaff.solve.odd_process import OddKernel, Points, Proxy, decays, stable_cholesky
 from shaff.subsets import FloatArray
 
 # Order of the logs of the hyper-parameters; the rates, one a player, follow.
@@ -18,7 +18,8 @@ SIGNAL, LINEAR, NOISE, PROXY, RATES = range(5)
 PRIOR_MEAN = np.log([1.0, 0.1, 1e-5, 0.1])
 PRIOR_SD = np.array([2.0, 2.0, 3.0, 2.0])
 RATE_SUM, RATE_SD = 2.0, 1.5
-LOWEST, HIGHEST = float(np.log(1e-10)), float(np.log(1e6))
+LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
+NOISE_STARTS = (1e-3,)
 # Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
 MAX_PAIRS = 500
 
@@ -92,18 +93,34 @@ class Hyperparameters:
         return float(np.exp(self.logs[NOISE]) * scale**2)
 
     def fitted(self, data: Observations, scale: float, max_iter: int = 60) -> Hyperparameters:
-        """The posterior mode, from here, by L-BFGS."""
+        """The best posterior mode from a few starts, by L-BFGS.
+
+        What bends may be a signal or noise: values explained either way make two modes.
+        """
         sample = data.thinned(MAX_PAIRS).scaled(scale)
+        starts = [self.logs, *(self._noisy(noise) for noise in NOISE_STARTS)]
+        found = [self._mode(start, sample, max_iter) for start in starts]
+        logs, _ = min(found, key=lambda mode: mode[1])
+        return Hyperparameters(logs, self.mean)
+
+    def _noisy(self, noise: float) -> FloatArray:
+        logs = self.mean.copy()
+        logs[NOISE] = np.log(noise)
+        return logs
+
+    def _mode(
+        self, start: FloatArray, sample: Observations, max_iter: int
+    ) -> tuple[FloatArray, float]:
         result = minimize(
             negative_log_posterior,
-            self.logs,
+            start,
             args=(sample, self.mean),
             method="L-BFGS-B",
             jac=True,
             bounds=Bounds(LOWEST, HIGHEST),
             options={"maxiter": max_iter, "ftol": 1e-6},
         )
-        return Hyperparameters(np.asarray(result.x, dtype=np.float64), self.mean)
+        return np.asarray(result.x, dtype=np.float64), float(result.fun)
 
 
 def root_mean_square(g: FloatArray) -> float:
@@ -116,7 +133,7 @@ def negative_log_posterior(
 ) -> tuple[float, FloatArray]:
     """Minus the log of likelihood times prior, up to a constant, and its gradient."""
     terms = _Terms(logs, data)
-    factor = cholesky(terms.total, lower=True, check_finite=False)
+    factor = stable_cholesky(terms.total)
     inverse = cho_solve((factor, True), np.eye(len(data)), check_finite=False)
     alpha = inverse @ data.g
     sd = np.concatenate([PRIOR_SD, np.full(len(logs) - RATES, RATE_SD)])
@@ -133,22 +150,21 @@ class _Terms:
         self.data, self.signs = data, data.points.signs
         signal, linear, self.noise, self.proxy = np.exp(logs[:RATES])
         self.rates = np.exp(logs[RATES:])
-        near, far = decays(self.signs, self.signs, self.rates)
-        self.smooth, self.even = 2 * signal * (near - far), 2 * signal * (near + far)
+        odd, even = decays(self.signs, self.signs, self.rates)
+        self.smooth, self.even = 2 * signal * odd, 2 * signal * even
         self.linear = linear * (self.signs @ self.signs.T)
         noise = data.known + self.noise * data.learnt
-        odd = data.points.proxy
-        self.total = self.smooth + self.linear + self.proxy * np.outer(odd, odd)
-        # The jitter is of the same relative size as in the posterior, but taken as constant.
-        self.total[np.diag_indices_from(self.total)] += noise + JITTER * self.total.max()
+        proxy = data.points.proxy
+        self.total = self.smooth + self.linear + self.proxy * np.outer(proxy, proxy)
+        self.total[np.diag_indices_from(self.total)] += noise
 
     def gradient(self, middle: FloatArray) -> FloatArray:
         """Half the trace of ``middle`` times the derivative of the covariance by each log."""
         by_signal = np.vdot(middle, self.smooth)
         by_linear = np.vdot(middle, self.linear)
         by_noise = self.noise * (np.diag(middle) @ self.data.learnt)
-        odd = self.data.points.proxy
-        by_proxy = self.proxy * (odd @ middle @ odd)
+        proxy = self.data.points.proxy
+        by_proxy = self.proxy * (proxy @ middle @ proxy)
         # d smooth / d rate_j = (x_j x_j' even - smooth) / 2, entry by entry.
         agreement = ((middle * self.even) @ self.signs * self.signs).sum(axis=0)
         by_rates = self.rates * (agreement - by_signal) / 2

@@ -15,12 +15,13 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from threadpoolctl import ThreadpoolController
 
 from shaff.subsets import BoolArray, FloatArray, IntArray, Subsets
 
-JITTER = 1e-10
+# Relative to the largest covariance; the larger ones are for numerical accidents.
+JITTERS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +102,7 @@ class OddKernel:
 
     def covariance(self, a: Points, b: Points) -> FloatArray:
         """Cov(g(a), g(b)), shape (len(a), len(b))."""
-        near, far = decays(a.signs, b.signs, self.rates)
-        smooth = 2 * self.signal * (near - far)
+        smooth = 2 * self.signal * decays(a.signs, b.signs, self.rates)[0]
         rest = self.linear * (a.signs @ b.signs.T) + self.proxy * np.outer(a.proxy, b.proxy)
         return np.asarray(smooth + rest, dtype=np.float64)
 
@@ -163,8 +163,8 @@ class OddPosterior:
     def __init__(self, kernel: OddKernel, points: Points, noise: FloatArray) -> None:
         self.kernel, self.points, self.noise = kernel, points, noise
         covariance = kernel.covariance(points, points)
-        covariance[np.diag_indices_from(covariance)] += noise + jitter(kernel, points)
-        self.factor: FloatArray = cholesky(covariance, lower=True, check_finite=False)
+        covariance[np.diag_indices_from(covariance)] += noise
+        self.factor = stable_cholesky(covariance)
         # With L the factor of K: half = L^-1 B', so that the effects are half' L^-1 g.
         self.half = self.whiten(kernel.with_effects(points).T)
 
@@ -193,14 +193,29 @@ class OddPosterior:
 
 
 def decays(a: FloatArray, b: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Products of exp(-rate) over the players where the signs differ, and where they agree."""
+    """Correlation of v(U) with v(U') less, and plus, that with v(complement of U').
+
+    That is prod exp(-rate) over the players where the signs differ -+ the same where they agree.
+    """
     total, inner = rates.sum(), (a * rates) @ b.T
-    return np.exp((inner - total) / 2), np.exp(-(inner + total) / 2)
+    larger, ratio = np.exp((np.abs(inner) - total) / 2), np.abs(inner)
+    # For small rates the two products cancel: expm1 keeps the digits of their difference.
+    odd = np.copysign(-larger * np.expm1(-ratio), inner)
+    return odd, larger * (1 + np.exp(-ratio))
 
 
-def jitter(kernel: OddKernel, points: Points) -> float:
-    """Least variance added to every observation, so that the factorisation never fails."""
-    return JITTER * float(kernel.variance(points).max(initial=1.0))
+def stable_cholesky(covariance: FloatArray) -> FloatArray:
+    """Lower factor of a covariance with the least relative jitter that makes it definite."""
+    scale = float(covariance.max(initial=0.0)) or 1.0
+    for jitter in JITTERS:
+        shifted = covariance.copy()
+        shifted[np.diag_indices_from(shifted)] += jitter * scale
+        try:
+            factor = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return np.asarray(factor, dtype=np.float64)
+    raise LinAlgError("the covariance of the values is not positive definite")
 
 
 @lru_cache(maxsize=32)
