@@ -53,10 +53,10 @@ void replay_boosting(const Array<std::int32_t>& feature, const Array<std::uint16
                      const Array<double>& weight, const Array<std::uint64_t>& subsets,
                      double learning_rate, double shrinkage, const Output<double>& residual,
                      const Array<std::uint8_t>& cancelled) {
-  const shaff::CodedTrees trees{view(feature),      view(threshold),    view(left),
+  const shaff::BoostedTrees trees{view(feature),      view(threshold),    view(left),
                                 view(right),        view(missing_left), view(category_set),
                                 view(set_offset),   view(set_words),    view(tree_offset)};
-  const shaff::CodedRows rows{view(codes), view(weight), codes.shape(1)};
+  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
   Interruption interrupted(cancelled.data());
   {
     const nb::gil_scoped_release release;

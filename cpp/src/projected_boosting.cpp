@@ -60,11 +60,25 @@ struct Cells {
   std::size_t count = 1;
 };
 
+// Over the training rows of a cell.
+struct Sums {
+  double residual = 0.0, weight = 0.0;
+
+  void add(double row_weight, double row_residual) {
+    residual += row_weight * row_residual;
+    weight += row_weight;
+  }
+  void add(const Sums& other) {
+    residual += other.residual;
+    weight += other.weight;
+  }
+};
+
 // Id is wide enough to number n_rows cells.
 template <class Id>
 class Replay {
  public:
-  Replay(const CodedTrees& trees, const CodedRows& rows, std::span<const std::uint64_t> subsets,
+  Replay(const BoostedTrees& trees, const BoostingRows& rows, std::span<const std::uint64_t> subsets,
          std::size_t words_per_subset, const ReplayOptions& options, std::span<double> residual)
       : trees_(trees),
         rows_(rows),
@@ -260,42 +274,49 @@ class Replay {
         for (const std::uint32_t u : members_[g]) step_one_cell(u);
         continue;
       }
-      factor_cells(cells);
       for (const std::uint32_t u : members_[g]) step(u, cells);
     }
   }
 
-  // learning_rate / (weight + shrinkage) of each cell; 0 where no training row is.
-  void factor_cells(const Cells<Id>& cells) {
-    factor_.assign(cells.count, 0.0);
-    for (std::size_t i = 0; i < rows_.n_train(); ++i) factor_[cells.number[i]] += rows_.weight[i];
-    for (double& value : factor_)
-      value = value > 0 ? options_.learning_rate / (value + options_.shrinkage) : 0.0;
-  }
-
   void step(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
-    step_.assign(cells.count, 0.0);
-    for (std::size_t i = 0; i < rows_.n_train(); ++i)
-      step_[cells.number[i]] += rows_.weight[i] * residual[i];
-    for (std::size_t c = 0; c < cells.count; ++c) step_[c] *= factor_[c];
+    sum_cells(cells, residual);
+    for (std::size_t c = 0; c < cells.count; ++c) step_[c] = step_size(sums_[c]);
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
+  }
+
+  // A cell without training rows stays where it is.
+  double step_size(const Sums& all) const {
+    if (all.weight <= 0) return 0.0;
+    return options_.learning_rate * all.residual / (all.weight + options_.shrinkage);
+  }
+
+  // Two tables, for even and odd rows: neighbours in one cell need not wait for each other.
+  void sum_cells(const Cells<Id>& cells, const double* residual) {
+    const std::size_t n = rows_.n_train();
+    const double* weight = rows_.weight.data();
+    sums_.assign(2 * cells.count, Sums{});
+    step_.resize(cells.count);
+    Sums* even = sums_.data();
+    Sums* odd = even + cells.count;
+    for (std::size_t i = 0; i + 1 < n; i += 2) {
+      even[cells.number[i]].add(weight[i], residual[i]);
+      odd[cells.number[i + 1]].add(weight[i + 1], residual[i + 1]);
+    }
+    if (n % 2) even[cells.number[n - 1]].add(weight[n - 1], residual[n - 1]);
+    for (std::size_t c = 0; c < cells.count; ++c) even[c].add(odd[c]);
   }
 
   void step_one_cell(std::size_t subset) {
     double* residual = residual_.data() + subset * rows_.n_rows;
-    double sum = 0.0, weight = 0.0;
-    for (std::size_t i = 0; i < rows_.n_train(); ++i) {
-      sum += rows_.weight[i] * residual[i];
-      weight += rows_.weight[i];
-    }
-    const double value =
-        weight > 0 ? sum * (options_.learning_rate / (weight + options_.shrinkage)) : 0.0;
+    Sums all;
+    for (std::size_t i = 0; i < rows_.n_train(); ++i) all.add(rows_.weight[i], residual[i]);
+    const double value = step_size(all);
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= value;
   }
 
-  const CodedTrees& trees_;
-  const CodedRows& rows_;
+  const BoostedTrees& trees_;
+  const BoostingRows& rows_;
   std::span<const std::uint64_t> subsets_;
   std::size_t words_, n_subsets_;
   ReplayOptions options_;
@@ -309,13 +330,14 @@ class Replay {
   std::vector<Id> root_numbers_;
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::uint32_t> direct_;
-  std::vector<double> factor_, step_;
+  std::vector<Sums> sums_;
+  std::vector<double> step_;
   KeyTable keys_;
 };
 
 }  // namespace
 
-void replay_boosting(const CodedTrees& trees, const CodedRows& rows,
+void replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
                      const std::function<bool()>& interrupted) {

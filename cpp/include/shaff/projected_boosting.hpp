@@ -14,7 +14,7 @@ inline constexpr std::uint16_t kMissingCode = 0xFFFF;
 // Trees over coded columns. A leaf has feature -1. `code <= threshold` goes left, or, at a node
 // with category_set >= 0, membership of the code in that bit set; a missing value follows
 // missing_left. Children are absolute node indices; tree t starts at its root, tree_offset[t].
-struct CodedTrees {
+struct BoostedTrees {
   std::span<const std::int32_t> feature;
   std::span<const std::uint16_t> threshold;
   std::span<const std::int32_t> left;
@@ -29,7 +29,7 @@ struct CodedTrees {
 };
 
 // Rows of one fold, training rows first. Codes are column-major.
-struct CodedRows {
+struct BoostingRows {
   std::span<const std::uint16_t> codes;
   std::span<const double> weight;  // of the training rows; its size says how many they are
   std::size_t n_rows;
@@ -52,7 +52,7 @@ struct ReplayOptions {
 // (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones.
 //
 // `interrupted` is asked once a tree; when it says yes the replay returns early.
-void replay_boosting(const CodedTrees& trees, const CodedRows& rows,
+void replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
                      const std::function<bool()>& interrupted);
