@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <chrono>
+#include <stdexcept>
 
 #include "shaff/projected_boosting.hpp"
 
@@ -19,6 +20,10 @@ using Output = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
+}
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
 }
 
 // Asks Python for pending signals a few times a second, and the caller's flag every time.
@@ -56,6 +61,10 @@ void replay_boosting(const Array<std::int32_t>& feature, const Array<std::uint16
   const shaff::BoostedTrees trees{view(feature),      view(threshold),    view(left),
                                 view(right),        view(missing_left), view(category_set),
                                 view(set_offset),   view(set_words),    view(tree_offset)};
+  require(residual.ndim() == 2 && subsets.ndim() == 2 && codes.ndim() == 2 &&
+              residual.shape(0) == subsets.shape(0) && residual.shape(1) == codes.shape(1) &&
+              weight.size() <= codes.shape(1) && codes.shape(0) <= 64 * subsets.shape(1),
+          "codes, weight, subsets and residual do not fit together");
   const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
   Interruption interrupted(cancelled.data());
   {
@@ -72,6 +81,6 @@ void replay_boosting(const Array<std::int32_t>& feature, const Array<std::uint16
 NB_MODULE(_core, module) {
   module.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
              "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
-             "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a, "residual"_a,
-             "cancelled"_a);
+             "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a, "residual"_a.noconvert(),
+             "cancel"_a);
 }
