@@ -29,18 +29,18 @@ _COLUMN_SAMPLING = {
 }
 
 
-def default_booster() -> HistGradientBoostingRegressor:
+def default_booster(learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
     """The booster of ``estimator="boosting"``, without its number of trees.
 
-    A third of the columns is offered to each node: otherwise a copy of a column never gets a
+    Half of the columns are offered to each node: otherwise a copy of a column never gets a
     split, and its value would be 0.
     """
     return HistGradientBoostingRegressor(
-        learning_rate=0.07,
+        learning_rate=learning_rate,
         max_leaf_nodes=20,
         min_samples_leaf=5,
         l2_regularization=5.0,
-        max_features=1 / 3,
+        max_features=0.5,
         early_stopping=False,
         categorical_features=None,
     )

@@ -13,18 +13,17 @@ from shaff.subsets import BoolArray, FloatArray
 from shaff.values.categories import MeanTargets
 from shaff.values.cross_fitting import Fold
 
-Scale = Literal["linear", "normal_scores"]
+Scale = Literal["linear", "normal_scores", "quadratic"]
 # Penalty per unit of training weight on standardised columns.
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+ROWS_PER_FEATURE = 15
 
 
 class LinearStart:
     """Ridge fits of one fold.
 
-    Everything is learnt from the training rows: means, standard deviations, ranks (scale
-    "normal_scores": each column's ranks as normal quantiles, so that a monotone transform of a
-    column changes nothing), and the mean target of each category. A missing entry takes the
-    column's mean.
+    Everything is learnt from the training rows: means, standard deviations, ranks and the mean
+    target of each category. A missing entry takes the column's mean.
 
     Parameters
     ----------
@@ -33,7 +32,9 @@ class LinearStart:
     weight : float array of shape (n_rows,)
     fold : Fold
     categorical : bool array of shape (n_columns,)
-    scale : {"linear", "normal_scores"}
+    scale : {"linear", "normal_scores", "quadratic"}
+        The columns as they are; their ranks as normal quantiles, so that a monotone transform of
+        a column changes nothing; or the columns, their squares and their products.
 
     Notes
     -----
@@ -53,7 +54,11 @@ class LinearStart:
         train = X[fold.train]
         self._train, self._y, self._weight = train, y[fold.train], weight[fold.train]
         columns = [self._encode(j, train[:, j], inner=True) for j in range(X.shape[1])]
-        self.owner = np.repeat(np.arange(X.shape[1]), [c.shape[1] for c in columns])
+        owner = np.repeat(np.arange(X.shape[1]), [c.shape[1] for c in columns])
+        first, second = np.triu_indices(len(owner) if scale == "quadratic" else 0)
+        self._pairs = first, second
+        # A feature belongs to a subset when both of its columns do.
+        self.owners = np.concatenate([[owner, owner], [owner[first], owner[second]]], axis=1)
         features = np.hstack(columns)
         total = self._weight.sum()
         self._mean = _weighted_nanmean(features, self._weight)
@@ -78,11 +83,11 @@ class LinearStart:
 
     def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
         """Ridge coefficients of each subset of columns, shape (n_subsets, n_features, n_outputs)."""
-        n_features = len(self.owner)
+        n_features = self.owners.shape[1]
         coefficients = np.zeros((len(masks), n_features, self._moment.shape[1]))
         gram = self._gram - np.outer(self._offset, self._offset) + penalty * np.eye(n_features)
         for row, mask in enumerate(masks):
-            inside = np.flatnonzero(mask[self.owner])
+            inside = np.flatnonzero(mask[self.owners].all(axis=0))
             if len(inside):
                 factor = cho_factor(gram[np.ix_(inside, inside)])
                 coefficients[row, inside] = cho_solve(factor, self._moment[inside])
@@ -99,7 +104,9 @@ class LinearStart:
         )
 
     def _standardise(self, features: FloatArray) -> FloatArray:
-        return np.nan_to_num((features - self._mean) / self._scale, nan=0.0)
+        Z = np.nan_to_num((features - self._mean) / self._scale, nan=0.0)
+        first, second = self._pairs
+        return np.hstack([Z, Z[:, first] * Z[:, second]]) if len(first) else Z
 
     def _encode(self, column: int, x: FloatArray, inner: bool) -> FloatArray:
         if self.categorical[column]:
@@ -108,6 +115,11 @@ class LinearStart:
         if self.scale == "normal_scores":
             return normal_scores(self._train[:, column], x)[:, None]
         return x[:, None]
+
+
+def fits(scale: Scale, n_train: int, n_columns: int) -> bool:
+    """Whether there are rows enough for the features of a scale."""
+    return scale != "quadratic" or n_columns * (n_columns + 3) // 2 <= n_train / ROWS_PER_FEATURE
 
 
 def choose_penalty(

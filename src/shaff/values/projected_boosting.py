@@ -19,13 +19,14 @@ from shaff.values import boosters
 from shaff.values.arrays import Arrays, Players, read_arrays
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
 from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
-from shaff.values.linear_start import LinearStart, Scale, choose_penalty
+from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 
-StartName = Literal["auto", "constant", "linear", "normal_scores"]
-SCALES: tuple[Scale, ...] = ("linear", "normal_scores")
+StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
+SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
 STAGE_TREES = 50
 MAX_TREES = 500
-SCOUT_TREES = 40
+SCOUT_TREES = 50
+SCOUT_LEARNING_RATE = 0.2
 # A stage must raise the probes' mean value by this much for boosting to go on.
 MIN_IMPROVEMENT = 5e-4
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
@@ -56,9 +57,10 @@ class ProjectedBoosting:
         Columns of each player; None means one player a column.
     categorical : bool array of shape (n_columns,) or None
         Columns of category codes 0, 1, ...
-    start : {"auto", "constant", "linear", "normal_scores"}
-        Where boosting starts: at the mean, or at a ridge fit on the columns of U, as they are or
-        as normal quantiles of their ranks. "auto" takes what explains most on held-out rows.
+    start : {"auto", "constant", "linear", "normal_scores", "quadratic"}
+        Where boosting starts: at the mean, or at a ridge fit on the columns of U: as they are, as
+        normal quantiles of their ranks, or with their squares and products. "auto" takes what
+        explains most on held-out rows, and leaves products out when rows are too few for them.
     shrinkage : float or None
         A cell steps by ``sum(residuals) / (count + shrinkage)``. None chooses on held-out rows.
     cv : int, splitter or None
@@ -116,8 +118,7 @@ class ProjectedBoosting:
     ) -> None:
         data = read_arrays(X, y, players, categorical, sample_weight)
         if start not in ("auto", "constant", *SCALES):
-            raise ValueError(f"start={start!r} is not 'auto', 'constant', 'linear' or "
-                             "'normal_scores'.")  # fmt: skip
+            raise ValueError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
         if estimator is not None:
             boosters.check_booster(estimator)
         self._set_up(data, cv, row_groups, n_jobs, random_state)
@@ -240,20 +241,27 @@ class ProjectedBoosting:
         if name != "constant":
             scale, linear = self._best_linear(SCALES if name == "auto" else (name,))
             starts[scale] = linear
-        tried = starts if name == "auto" else {"constant": starts["constant"]}
-        scouts = {key: self._new_fold(self.folds[0], parts[0]) for key, parts in tried.items()}
-        for scout in scouts.values():
-            self._fit([scout], [self._new_clones(scout, boosters.default_booster(), SCOUT_TREES)])
+        scouts = {key: self._new_fold(self.folds[0], parts[0]) for key, parts in starts.items()}
+        quick = boosters.default_booster(SCOUT_LEARNING_RATE)
+        folds = list(scouts.values())
+        self._fit(folds, [self._new_clones(scout, quick, SCOUT_TREES) for scout in folds])
         self.gains = _shares([c.ensemble for c in scouts["constant"].codings], self._data.X.shape[1])
         errors = {key: self._probe_error([scout]) for key, scout in scouts.items()}
         self.start_ = min(errors, key=lambda key: errors[key]) if name == "auto" else name
+        scout = scouts[self.start_]
+        at_start = self._residual_error([scout], [scout.start_residual(self._probes)])
         chosen = zip(self.folds, starts[self.start_], strict=True)
         self._models = [self._new_fold(fold, start) for fold, start in chosen]
+        self._trees_help = self._improves(errors[self.start_], at_start, [scout])
+        for model in self._models:
+            model.set_trees([coding.ensemble.first_trees(0) for coding in scout.codings])
 
     def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
         """The scale of the columns, and the penalty, with the smallest held-out error."""
         data, candidates = self._data, []
-        for scale in scales:
+        n_train = min(len(fold.train) for fold in self.folds)
+        usable = [s for s in scales if fits(s, n_train, data.X.shape[1]) or len(scales) == 1]
+        for scale in usable:
             linear = [
                 LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
                 for fold in self.folds
@@ -308,11 +316,12 @@ class ProjectedBoosting:
         clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
         residuals = [model.start_residual(self._probes) for model in self._models]
         best, self.n_trees_, grown = self._residual_error(self._models, residuals), 0, 0
-        while grown < MAX_TREES:
+        # The scout saves whole stages where the start has said it all.
+        while self._trees_help and grown < MAX_TREES:
             self._grow_stage(clones, residuals, grown)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)
-            if error > best - MIN_IMPROVEMENT * self._one_value():
+            if not self._improves(error, best, self._models):
                 break
             best, self.n_trees_ = error, grown
         for model in self._models:
@@ -352,9 +361,11 @@ class ProjectedBoosting:
             error += float((held_out**2 @ self._data.weight[model.fold.test]).sum())
         return error
 
-    def _one_value(self) -> float:
-        """The error that the probes lose when the mean of their values rises by 1."""
-        return self._score.variance * self._score.total * len(self._probes)
+    def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
+        """Whether the probes' mean value rose by enough."""
+        weight = sum(self._data.weight[model.fold.test].sum() for model in models)
+        one_value = self._score.variance * weight * len(self._probes)
+        return error < best - MIN_IMPROVEMENT * one_value
 
     # Evaluation -------------------------------------------------------------------------------
 
