@@ -89,13 +89,14 @@ class Replay {
         residual_(residual),
         root_numbers_(rows.n_rows) {}
 
-  void run(const std::function<bool()>& interrupted) {
+  bool run(const Interrupted& interrupted) {
     for (std::size_t tree = 0; tree < trees_.n_trees(); ++tree) {
-      if (interrupted()) return;
+      if (interrupted()) return false;
       read_tree(static_cast<std::size_t>(trees_.tree_offset[tree]));
       for (std::size_t at = 0; at + 1 < n_subtrees_; ++at) number_subtree(at);
       step_root();
     }
+    return true;
   }
 
  private:
@@ -337,17 +338,16 @@ class Replay {
 
 }  // namespace
 
-void replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
+bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const std::function<bool()>& interrupted) {
+                     const Interrupted& interrupted) {
   if (rows.n_rows < std::numeric_limits<std::uint16_t>::max()) {
-    Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual)
-        .run(interrupted);
-  } else {
-    Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual)
+    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual)
         .run(interrupted);
   }
+  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual)
+      .run(interrupted);
 }
 
 }  // namespace shaff

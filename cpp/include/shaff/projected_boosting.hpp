@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
+
+#include "shaff/forest.hpp"
 
 namespace shaff {
 
@@ -51,10 +52,10 @@ struct ReplayOptions {
 // the step leaves the residual of all rows of the cell. `residual` has shape
 // (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones.
 //
-// `interrupted` is asked once a tree; when it says yes the replay returns early.
-void replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
+// `interrupted` is asked once a tree; when it says yes the replay ends and returns false.
+bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const std::function<bool()>& interrupted);
+                     const Interrupted& interrupted);
 
 }  // namespace shaff

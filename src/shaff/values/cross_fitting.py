@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, IntArray, Subsets
+from shaff.values.variance import Outcome
 
 DEFAULT_FOLDS = 5
 
@@ -80,52 +81,47 @@ def _n_folds(n_units: int, cv: int | None) -> int:
 
 
 class HeldOutScore:
-    """Turns held-out residuals into values (ALGORITHMS sections 0 and 6).
+    """Turns held-out errors into values, with the folds as replicates.
 
     Parameters
     ----------
-    y : float array of shape (n_rows, n_outputs)
-    weight : float array of shape (n_rows,)
-        Integer weights count as repeated rows.
+    outcome : Outcome
     folds : tuple of Fold
+
+    Attributes
+    ----------
+    outcome : Outcome
+        With weight 0 for rows that no fold holds out.
     """
 
-    def __init__(self, y: FloatArray, weight: FloatArray, folds: tuple[Fold, ...]) -> None:
-        self.folds = folds
-        measured = np.zeros(len(y), dtype=bool)
+    def __init__(self, outcome: Outcome, folds: tuple[Fold, ...]) -> None:
+        measured = np.zeros(len(outcome.y), dtype=bool)
         for fold in folds:
             measured[fold.test] = True
-        self.weight = np.where(measured, weight, 0.0)
-        self.total = float(self.weight.sum())
-        mean = self.weight @ y / self.total
-        self.squared_deviation = ((y - mean) ** 2).sum(axis=1)
-        self.variance = float(self.weight @ self.squared_deviation) / max(self.total - 1, 1e-300)
+        self.folds = folds
+        self.outcome = Outcome(outcome.y, np.where(measured, outcome.weight, 0.0))
+        if self.outcome.weight.sum() <= 0:
+            raise ValueError("The rows that are held out have no weight.")
 
-    def values(self, subsets: Subsets, squared_error: FloatArray, influences: bool) -> Values:
+    def values(self, subsets: Subsets, errors: FloatArray, influences: bool) -> Values:
         """Values from the squared errors of the rows, shape (n_subsets, n_rows)."""
         empty = subsets.sizes == 0
-        by_fold = np.stack(
-            [squared_error[:, fold.test] @ self.weight[fold.test] for fold in self.folds], axis=1
-        )
-        fold_weight = np.array([self.weight[fold.test].sum() for fold in self.folds])
-        error = by_fold.sum(axis=1)
-        v = self._explained(error, self.total)
-        replicates = self._explained(error[:, None] - by_fold, self.total - fold_weight)
+        if self.outcome.variance == 0:
+            empty = np.ones(len(subsets), dtype=bool)
+        v = self._explained(errors)
+        replicates = np.stack([self._explained(errors, fold) for fold in self.folds], axis=1)
         v[empty], replicates[empty] = 0.0, 0.0
-        influence = self._influences(v, squared_error, empty) if influences else None
-        return Values(subsets, v, influence, replicates)
-
-    def _explained(self, error: FloatArray, weight: float | FloatArray) -> FloatArray:
-        if self.variance == 0:
-            return np.zeros_like(error)
-        return np.asarray(1 - error / weight / self.variance, dtype=np.float64)
-
-    def _influences(
-        self, v: FloatArray, squared_error: FloatArray, empty: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.float32]:
-        scale = self.weight * (len(self.weight) / self.total)
-        psi = (1 - v)[:, None] * self.squared_deviation - squared_error
-        psi *= scale / max(self.variance, 1e-300)
-        psi -= psi.mean(axis=1, keepdims=True)
+        if not influences:
+            return Values(subsets, v, None, replicates)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return psi.astype(np.float32)
+        return Values(subsets, v, psi, replicates)
+
+    def _explained(self, errors: FloatArray, left_out: Fold | None = None) -> FloatArray:
+        """v without the rows of a fold; NaN if no other row is measured."""
+        usable = self.outcome.weight > 0
+        if left_out is not None:
+            usable[left_out.test] = False
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.outcome.explained(errors, usable)

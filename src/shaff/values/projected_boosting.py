@@ -20,6 +20,7 @@ from shaff.values.arrays import Arrays, Players, read_arrays
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
 from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
+from shaff.values.variance import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
@@ -205,7 +206,7 @@ class ProjectedBoosting:
         masks = self._masks(subsets)
         if rows is None:
             out = self._data.y[None] - self._held_out_residuals(masks)
-            out[:, self._score.weight == 0] = np.nan
+            out[:, self._score.outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
 
@@ -231,7 +232,7 @@ class ProjectedBoosting:
         rng = check_random_state(random_state)
         self._seed = int(rng.randint(2**31 - 1))
         self.folds = make_folds(len(data.X), cv, row_groups, self._seed, data.y)
-        self._score = HeldOutScore(data.y, data.weight, self.folds)
+        self._score = HeldOutScore(Outcome(data.y, data.weight), self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         self._probes = self._masks(_probes(self.n_players, rng))
 
@@ -364,7 +365,7 @@ class ProjectedBoosting:
     def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
         weight = sum(self._data.weight[model.fold.test].sum() for model in models)
-        one_value = self._score.variance * weight * len(self._probes)
+        one_value = self._score.outcome.variance * weight * len(self._probes)
         return error < best - MIN_IMPROVEMENT * one_value
 
     # Evaluation -------------------------------------------------------------------------------

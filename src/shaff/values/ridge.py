@@ -14,6 +14,7 @@ from shaff.subsets import FloatArray, Subsets
 from shaff.values.arrays import read_arrays
 from shaff.values.cross_fitting import HeldOutScore, make_folds
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty
+from shaff.values.variance import Outcome
 
 
 class RidgeValues:
@@ -61,7 +62,7 @@ class RidgeValues:
         self._data = data
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         folds = make_folds(len(data.X), cv, row_groups, seed, data.y)
-        self._score = HeldOutScore(data.y, data.weight, folds)
+        self._score = HeldOutScore(Outcome(data.y, data.weight), folds)
         with threadpool_limits(1, user_api="blas"):
             self._starts = [
                 LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
