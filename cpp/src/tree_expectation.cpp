@@ -1,0 +1,172 @@
+#include "shaff/tree_expectation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace shaff {
+namespace {
+
+using Index = std::int64_t;
+
+// Known splits depend on the query alone and the other splits on the background row alone, so the
+// (query, background) pairs that reach a node are always a rectangle: a range of queries times a
+// range of background rows (or a cover share). One walk of the tree serves all pairs.
+class Walk {
+ public:
+  Walk(const ExpectationTree& tree, const RowView& queries, const RowView& background,
+       std::span<const std::uint8_t> known, Index n_outputs, std::span<double> sums)
+      : tree_(tree),
+        queries_(queries),
+        background_(background),
+        known_(known),
+        n_outputs_(n_outputs),
+        sums_(sums),
+        query_order_(queries.rows.begin(), queries.rows.end()),
+        background_order_(background.rows.begin(), background.rows.end()),
+        spill_(std::max(queries.rows.size(), background.rows.size())) {
+    find_known_below();
+    if (by_cover()) find_means();
+  }
+
+  void run() {
+    std::vector<double> shared(n_outputs_, 0.0);
+    const Range queries{0, static_cast<Index>(query_order_.size())};
+    visit(0, queries, {0, static_cast<Index>(background_order_.size())}, 1.0, shared.data());
+    add_to_rows(queries, shared.data());
+  }
+
+ private:
+  struct Range {
+    Index begin;
+    Index end;
+    Index size() const { return end - begin; }
+  };
+
+  bool by_cover() const { return background_order_.empty(); }
+  bool is_leaf(Index node) const { return tree_.left[node] < 0; }
+  bool splits_on_known(Index node) const { return known_[tree_.feature[node]] != 0; }
+
+  void find_known_below() {
+    known_below_.assign(tree_.left.size(), 0);
+    for (Index node = static_cast<Index>(tree_.left.size()) - 1; node >= 0; --node) {
+      if (is_leaf(node)) continue;
+      known_below_[node] = splits_on_known(node) || known_below_[tree_.left[node]] ||
+                           known_below_[tree_.right[node]];
+    }
+  }
+
+  // The mean of each subtree by cover: what a subtree without a known split is worth at once.
+  void find_means() {
+    means_.assign(tree_.value.begin(), tree_.value.end());
+    for (Index node = static_cast<Index>(tree_.left.size()) - 1; node >= 0; --node) {
+      if (is_leaf(node)) continue;
+      const double share = left_share(node);
+      for (Index k = 0; k < n_outputs_; ++k) {
+        means_[node * n_outputs_ + k] = share * means_[tree_.left[node] * n_outputs_ + k] +
+                                        (1.0 - share) * means_[tree_.right[node] * n_outputs_ + k];
+      }
+    }
+  }
+
+  double left_share(Index node) const {
+    return tree_.cover[tree_.left[node]] / tree_.cover[node];
+  }
+
+  // Moves the rows that go left to the front of the range and returns where the others begin.
+  Index partition(const RowView& view, std::vector<std::int32_t>& order, Range range, Index node) {
+    const float* column = view.columns.data() + tree_.feature[node] * view.n_rows;
+    const double threshold = tree_.threshold[node];
+    const bool missing_left = tree_.missing_left[node] != 0;
+    Index front = range.begin;
+    Index back = 0;
+    for (Index i = range.begin; i < range.end; ++i) {
+      const std::int32_t row = order[i];
+      const float x = column[row];
+      const bool goes_left = std::isnan(x) ? missing_left : x <= threshold;
+      // Both writes, then one counter moves: no branch to mispredict.
+      order[front] = row;
+      spill_[back] = row;
+      front += goes_left;
+      back += !goes_left;
+    }
+    std::copy_n(spill_.begin(), back, order.begin() + front);
+    return front;
+  }
+
+  void add(double weight, const double* value, double* shared) const {
+    for (Index k = 0; k < n_outputs_; ++k) shared[k] += weight * value[k];
+  }
+
+  void add_to_rows(Range range, const double* shared) {
+    for (Index i = range.begin; i < range.end; ++i) {
+      double* sum = sums_.data() + query_order_[i] * n_outputs_;
+      for (Index k = 0; k < n_outputs_; ++k) sum[k] += shared[k];
+    }
+  }
+
+  // `shared` gathers what all queries of the range have in common, so that rows are only touched
+  // at known splits.
+  void visit(Index node, Range queries, Range background, double weight, double* shared) {
+    if (queries.size() == 0 || (!by_cover() && background.size() == 0)) return;
+    if (by_cover() && !known_below_[node]) {
+      add(weight, &means_[node * n_outputs_], shared);
+    } else if (is_leaf(node)) {
+      add(share_of(background), &tree_.value[node * n_outputs_], shared);
+    } else if (splits_on_known(node)) {
+      split_queries(node, queries, background, weight);
+    } else if (by_cover()) {
+      const double share = left_share(node);
+      visit(tree_.left[node], queries, background, weight * share, shared);
+      visit(tree_.right[node], queries, background, weight * (1.0 - share), shared);
+    } else {
+      const Index middle = partition(background_, background_order_, background, node);
+      visit(tree_.left[node], queries, {background.begin, middle}, weight, shared);
+      visit(tree_.right[node], queries, {middle, background.end}, weight, shared);
+    }
+  }
+
+  double share_of(Range background) const {
+    return static_cast<double>(background.size()) / static_cast<double>(background_order_.size());
+  }
+
+  void split_queries(Index node, Range queries, Range background, double weight) {
+    const Index middle = partition(queries_, query_order_, queries, node);
+    visit_side(tree_.left[node], {queries.begin, middle}, background, weight);
+    visit_side(tree_.right[node], {middle, queries.end}, background, weight);
+  }
+
+  void visit_side(Index node, Range queries, Range background, double weight) {
+    if (n_outputs_ == 1) {
+      double shared = 0.0;
+      visit(node, queries, background, weight, &shared);
+      add_to_rows(queries, &shared);
+      return;
+    }
+    std::vector<double> shared(n_outputs_, 0.0);
+    visit(node, queries, background, weight, shared.data());
+    add_to_rows(queries, shared.data());
+  }
+
+  const ExpectationTree& tree_;
+  const RowView& queries_;
+  const RowView& background_;
+  std::span<const std::uint8_t> known_;
+  Index n_outputs_;
+  std::span<double> sums_;
+  std::vector<std::int32_t> query_order_;
+  std::vector<std::int32_t> background_order_;
+  std::vector<std::int32_t> spill_;
+  std::vector<std::uint8_t> known_below_;
+  std::vector<double> means_;
+};
+
+}  // namespace
+
+void add_tree_expectation(const ExpectationTree& tree, const RowView& queries,
+                          const RowView& background, std::span<const std::uint8_t> known,
+                          std::int64_t n_outputs, std::span<double> sums) {
+  Walk(tree, queries, background, known, n_outputs, sums).run();
+}
+
+}  // namespace shaff

@@ -1,0 +1,178 @@
+"""Models together with the rows that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
+
+from shaff.datasets import RandomState
+from shaff.subsets import FloatArray
+
+RowArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictors and, for each, the rows that it has not seen.
+
+    The trees of a bagged forest with their out-of-bag rows, or one model a fold with the fold's
+    rows. A row is predicted by the average of the predictors that have not seen it; any other
+    point by the average of all.
+
+    Parameters
+    ----------
+    predictors : list of fitted models
+    rows : list of int arrays
+    n_rows : int
+    """
+
+    predictors: list[Any]
+    rows: list[RowArray]
+    n_rows: int
+
+    def counts(self) -> FloatArray:
+        """Number of predictors that have not seen each row, shape (n_rows,)."""
+        return np.bincount(np.concatenate(self.rows), minlength=self.n_rows).astype(np.float64)
+
+    def apply(
+        self,
+        predict: Callable[[Any, FloatArray], FloatArray],
+        training: FloatArray,
+        rows: FloatArray | None,
+    ) -> FloatArray:
+        """Average over the predictors of ``predict(predictor, points)``.
+
+        Parameters
+        ----------
+        predict : callable
+            Returns an array whose first axis runs over the points given to it.
+        training : float array of shape (n_rows, n_columns)
+        rows : float array or None
+            Points for all predictors; None means each training row, by those that have not seen
+            it (NaN where there are none).
+        """
+        if rows is not None:
+            return np.asarray(np.mean([predict(model, rows) for model in self.predictors], axis=0))
+        pairs = list(zip(self.predictors, self.rows, strict=True))
+        parts = [(unseen, predict(model, training[unseen])) for model, unseen in pairs]
+        total = np.zeros((self.n_rows, *parts[0][1].shape[1:]))
+        for unseen, part in parts:
+            total[unseen] += part
+        counts = np.bincount(np.concatenate(self.rows), minlength=self.n_rows)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / counts.reshape(-1, *[1] * (total.ndim - 1)))
+
+    def predict(self, training: FloatArray, rows: FloatArray | None) -> FloatArray:
+        """Plain predictions of shape (n_rows, n_outputs); see `apply`."""
+        return self.apply(model_output, training, rows)
+
+
+def model_output(model: Any, X: FloatArray) -> FloatArray:
+    """Predictions of a fitted model, always of shape (n_rows, n_outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from shaff.values.held_out import model_output
+    >>> model_output(DummyRegressor().fit([[0]], [2.0]), np.zeros((3, 1))).shape
+    (3, 1)
+    """
+    if len(X) == 0:
+        return np.zeros((0, getattr(model, "n_outputs_", 1)))
+    return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X), -1)
+
+
+def draw_seed(random_state: RandomState) -> int:
+    """One integer from a random state, drawn before any parallel work.
+
+    Examples
+    --------
+    >>> from shaff.values.held_out import draw_seed
+    >>> draw_seed(0) == draw_seed(0)
+    True
+    """
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def paper_forest(n_estimators: int = 500) -> RandomForestRegressor:
+    """The forest of the paper's experiments: ``mtry = p/3``, leaves of 5 rows or more.
+
+    Examples
+    --------
+    >>> from shaff.values.held_out import paper_forest
+    >>> paper_forest(100).n_estimators
+    100
+    """
+    return RandomForestRegressor(n_estimators, max_features=1 / 3, min_samples_leaf=5)
+
+
+def fit_held_out(
+    estimator: Any, X: FloatArray, y: FloatArray, *, cv: int = 5, seed: int = 0
+) -> HeldOut:
+    """Fit clones of an estimator so that every row has predictors that have not seen it.
+
+    Forests and bagged models are fitted once and predict their out-of-bag rows; any other
+    estimator is fitted on the complement of each of ``cv`` folds.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor
+        Not modified. Its ``random_state``, when None, is set to ``seed``.
+    X : float array of shape (n_rows, n_columns)
+    y : float array of shape (n_rows, n_outputs)
+    cv : int
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from shaff.values.held_out import fit_held_out
+    >>> X = np.arange(10.0)[:, None]
+    >>> held_out = fit_held_out(LinearRegression(), X, 2 * X)
+    >>> len(held_out.predictors), held_out.predict(X, None)[3].round(6).tolist()
+    (5, [6.0])
+    """
+    model = _seeded(estimator, seed)
+    target = y[:, 0] if y.shape[1] == 1 else y
+    if _has_bags(model):
+        model.fit(X, target)
+        # Made anew at every access by scikit-learn: read once.
+        bags = model.estimators_samples_
+        return HeldOut(list(model.estimators_), [_unseen(bag, len(X)) for bag in bags], len(X))
+    folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
+    models = [clone(model).fit(X[train], target[train]) for train, _ in folds]
+    return HeldOut(models, [test.astype(np.int32) for _, test in folds], len(X))
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    model = clone(estimator)
+    if "random_state" in model.get_params() and model.random_state is None:
+        model.set_params(random_state=seed)
+    return model
+
+
+def _has_bags(model: Any) -> bool:
+    """True when each member is fitted on part of the rows and sees all columns."""
+    if isinstance(model, (RandomForestRegressor, ExtraTreesRegressor)):
+        return bool(model.bootstrap)
+    if isinstance(model, BaggingRegressor):
+        whole_rows = not model.bootstrap and model.max_samples in (None, 1.0)
+        whole_columns = model.max_features == 1.0 and not model.bootstrap_features
+        return bool(whole_columns and not whole_rows)
+    return False
+
+
+def _unseen(bag: npt.NDArray[np.integer[Any]], n_rows: int) -> RowArray:
+    unseen = np.ones(n_rows, dtype=bool)
+    unseen[bag] = False
+    return np.flatnonzero(unseen).astype(np.int32)
