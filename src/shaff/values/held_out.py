@@ -44,9 +44,9 @@ class HeldOut:
 
     def apply(
         self,
-        predict: Callable[[Any, FloatArray], FloatArray],
-        training: FloatArray,
-        rows: FloatArray | None,
+        predict: Callable[[Any, npt.NDArray[Any]], FloatArray],
+        training: npt.NDArray[Any],
+        rows: npt.NDArray[Any] | None,
     ) -> FloatArray:
         """Average over the predictors of ``predict(predictor, points)``.
 
@@ -54,8 +54,9 @@ class HeldOut:
         ----------
         predict : callable
             Returns an array whose first axis runs over the points given to it.
-        training : float array of shape (n_rows, n_columns)
-        rows : float array or None
+        training : array of shape (n_rows, ...)
+            What ``predict`` needs to know of the training rows.
+        rows : array or None
             Points for all predictors; None means each training row, by those that have not seen
             it (NaN where there are none).
         """
@@ -73,6 +74,30 @@ class HeldOut:
     def predict(self, training: FloatArray, rows: FloatArray | None) -> FloatArray:
         """Plain predictions of shape (n_rows, n_outputs); see `apply`."""
         return self.apply(model_output, training, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownModel:
+    """A function of X that was not fitted to the data, so that all rows are held out.
+
+    Parameters
+    ----------
+    function : callable
+        From (n_rows, n_columns) to (n_rows,) or (n_rows, n_outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.held_out import KnownModel
+    >>> KnownModel(lambda X: X.sum(axis=1)).predict(np.ones((2, 3))).tolist()
+    [3.0, 3.0]
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Outputs of the function."""
+        return self.function(X)
 
 
 def model_output(model: Any, X: FloatArray) -> FloatArray:
@@ -125,7 +150,7 @@ def fit_held_out(
 
     Parameters
     ----------
-    estimator : scikit-learn regressor
+    estimator : scikit-learn regressor or KnownModel
         Not modified. Its ``random_state``, when None, is set to ``seed``.
     X : float array of shape (n_rows, n_columns)
     y : float array of shape (n_rows, n_outputs)
@@ -142,6 +167,8 @@ def fit_held_out(
     >>> len(held_out.predictors), held_out.predict(X, None)[3].round(6).tolist()
     (5, [6.0])
     """
+    if isinstance(estimator, KnownModel):
+        return HeldOut([estimator], [np.arange(len(X), dtype=np.int32)], len(X))
     model = _seeded(estimator, seed)
     target = y[:, 0] if y.shape[1] == 1 else y
     if _has_bags(model):
