@@ -169,7 +169,7 @@ def fit_held_out(
     """
     if isinstance(estimator, KnownModel):
         return HeldOut([estimator], [np.arange(len(X), dtype=np.int32)], len(X))
-    model = _seeded(estimator, seed)
+    model = seeded(estimator, seed)
     target = y[:, 0] if y.shape[1] == 1 else y
     if _has_bags(model):
         model.fit(X, target)
@@ -181,7 +181,16 @@ def fit_held_out(
     return HeldOut(models, [test.astype(np.int32) for _, test in folds], len(X))
 
 
-def _seeded(estimator: Any, seed: int) -> Any:
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone of an estimator whose random state, when None, is ``seed``.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from shaff.values.held_out import seeded
+    >>> seeded(DecisionTreeRegressor(), 3).random_state
+    3
+    """
     model = clone(estimator)
     if "random_state" in model.get_params() and model.random_state is None:
         model.set_params(random_state=seed)
