@@ -73,25 +73,42 @@ class Walk {
     return tree_.cover[tree_.left[node]] / tree_.cover[node];
   }
 
+  // The largest float under a threshold: a float is <= it if and only if it is <= the threshold.
+  static float float_below(double threshold) {
+    const float rounded = static_cast<float>(threshold);
+    return rounded > threshold ? std::nextafter(rounded, -INFINITY) : rounded;
+  }
+
+  // Calls `use` with a test of values that sends NaN to the side of the node, without a branch.
+  template <class Use>
+  auto with_test(Index node, Use use) const {
+    const float threshold = float_below(tree_.threshold[node]);
+    if (tree_.missing_left[node] != 0) return use([threshold](float x) { return !(x > threshold); });
+    return use([threshold](float x) { return x <= threshold; });
+  }
+
+  const float* column(const RowView& view, Index node) const {
+    return view.columns.data() + tree_.feature[node] * view.n_rows;
+  }
+
   // Moves the rows that go left to the front of the range and returns where the others begin.
   Index partition(const RowView& view, std::vector<std::int32_t>& order, Range range, Index node) {
-    const float* column = view.columns.data() + tree_.feature[node] * view.n_rows;
-    const double threshold = tree_.threshold[node];
-    const bool missing_left = tree_.missing_left[node] != 0;
-    Index front = range.begin;
-    Index back = 0;
-    for (Index i = range.begin; i < range.end; ++i) {
-      const std::int32_t row = order[i];
-      const float x = column[row];
-      const bool goes_left = std::isnan(x) ? missing_left : x <= threshold;
-      // Both writes, then one counter moves: no branch to mispredict.
-      order[front] = row;
-      spill_[back] = row;
-      front += goes_left;
-      back += !goes_left;
-    }
-    std::copy_n(spill_.begin(), back, order.begin() + front);
-    return front;
+    const float* x = column(view, node);
+    return with_test(node, [&](auto goes_left) {
+      std::int32_t* front = order.data() + range.begin;
+      std::int32_t* back = spill_.data();
+      for (Index i = range.begin; i < range.end; ++i) {
+        const std::int32_t row = order[i];
+        const bool left = goes_left(x[row]);
+        // Both writes, then one pointer moves: no branch to mispredict.
+        *front = row;
+        *back = row;
+        front += left;
+        back += !left;
+      }
+      std::copy(spill_.data(), back, front);
+      return static_cast<Index>(front - order.data());
+    });
   }
 
   void add(double weight, const double* value, double* shared) const {
@@ -131,21 +148,36 @@ class Walk {
   }
 
   void split_queries(Index node, Range queries, Range background, double weight) {
-    const Index middle = partition(queries_, query_order_, queries, node);
-    visit_side(tree_.left[node], {queries.begin, middle}, background, weight);
-    visit_side(tree_.right[node], {middle, queries.end}, background, weight);
-  }
-
-  void visit_side(Index node, Range queries, Range background, double weight) {
-    if (n_outputs_ == 1) {
-      double shared = 0.0;
-      visit(node, queries, background, weight, &shared);
-      add_to_rows(queries, &shared);
+    const Index left = tree_.left[node];
+    const Index right = tree_.right[node];
+    // One output is the rule: no allocation for it.
+    double pair[2] = {0.0, 0.0};
+    std::vector<double> longer(n_outputs_ > 1 ? 2 * n_outputs_ : 0, 0.0);
+    double* of_left = n_outputs_ > 1 ? longer.data() : pair;
+    double* of_right = of_left + n_outputs_;
+    if (!known_below_[left] && !known_below_[right]) {
+      visit(left, queries, background, weight, of_left);
+      visit(right, queries, background, weight, of_right);
+      add_by_side(node, queries, of_left, of_right);
       return;
     }
-    std::vector<double> shared(n_outputs_, 0.0);
-    visit(node, queries, background, weight, shared.data());
-    add_to_rows(queries, shared.data());
+    const Index middle = partition(queries_, query_order_, queries, node);
+    visit(left, {queries.begin, middle}, background, weight, of_left);
+    add_to_rows({queries.begin, middle}, of_left);
+    visit(right, {middle, queries.end}, background, weight, of_right);
+    add_to_rows({middle, queries.end}, of_right);
+  }
+
+  // The last split on the way: nothing needs the order of the rows any more.
+  void add_by_side(Index node, Range range, const double* of_left, const double* of_right) {
+    const float* x = column(queries_, node);
+    with_test(node, [&](auto goes_left) {
+      for (Index i = range.begin; i < range.end; ++i) {
+        const Index row = query_order_[i];
+        const double* side = goes_left(x[row]) ? of_left : of_right;
+        for (Index k = 0; k < n_outputs_; ++k) sums_[row * n_outputs_ + k] += side[k];
+      }
+    });
   }
 
   const ExpectationTree& tree_;
