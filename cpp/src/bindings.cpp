@@ -1,0 +1,120 @@
+// The only file that knows Python: arrays in, arrays out, the GIL released in between.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "shaff/forest_paths.hpp"
+#include "shaff/projected_forest.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using InOut = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> view(const In<T>& array) {
+  return {array.data(), array.size()};
+}
+
+template <class T>
+std::span<T> view_mut(const InOut<T>& array) {
+  return {array.data(), array.size()};
+}
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+template <class T>
+nb::object to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+}
+
+// Ctrl-C reaches the main thread only; worker threads are told through the shared cancel flag.
+shaff::Interrupted interruption(const In<std::uint8_t>& cancel) {
+  const std::uint8_t* flag = cancel.data();
+  return [flag] {
+    if (*static_cast<const volatile std::uint8_t*>(flag) != 0) return true;
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  };
+}
+
+void finish(bool completed) {
+  if (completed) return;
+  if (PyErr_Occurred()) throw nb::python_error();
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  throw nb::python_error();
+}
+
+shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
+                              const In<std::uint32_t>& cut, const In<std::int32_t>& left,
+                              const In<std::int32_t>& right, const In<std::uint8_t>& missing_left) {
+  const std::size_t n = feature.size();
+  require(cut.size() == n && left.size() == n && right.size() == n && missing_left.size() == n,
+          "node arrays differ in length");
+  require(offsets.size() >= 1 && static_cast<std::size_t>(offsets.data()[offsets.size() - 1]) == n,
+          "the last offset is not the number of nodes");
+  return {view(offsets), {view(feature), view(cut), view(left), view(right), view(missing_left)}};
+}
+
+nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
+                             const In<std::int32_t>& left, const In<std::int32_t>& right, std::size_t n_words) {
+  const shaff::ForestView forest{view(offsets), {view(feature), {}, view(left), view(right), {}}};
+  shaff::SubsetCounts counted;
+  {
+    nb::gil_scoped_release release;
+    counted = shaff::count_path_subsets(forest, n_words);
+  }
+  const std::size_t n = counted.counts.size();
+  return nb::make_tuple(to_numpy(std::move(counted.words), {n, n_words}), to_numpy(std::move(counted.counts), {n}));
+}
+
+template <class Code>
+void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& feature, const In<std::uint32_t>& cut,
+                    const In<std::int32_t>& left, const In<std::int32_t>& right,
+                    const In<std::uint8_t>& missing_left, const In<Code>& codes, const In<std::uint8_t>& has_missing,
+                    const In<std::uint16_t>& bags, const In<double>& row_weight, const In<std::uint8_t>& is_query,
+                    const In<double>& targets, double min_node_size, std::size_t first_tree, std::size_t last_tree,
+                    const In<std::uint64_t>& subsets, const InOut<double>& sum, const InOut<double>& sum_squares,
+                    const In<std::uint8_t>& cancel) {
+  const shaff::ForestView forest = forest_view(offsets, feature, cut, left, right, missing_left);
+  const std::size_t n_rows = row_weight.size();
+  require(codes.ndim() == 2 && codes.shape(1) == n_rows, "codes must be (n_columns, n_rows)");
+  require(targets.ndim() == 2 && targets.shape(0) == n_rows, "targets must be (n_rows, n_outputs)");
+  require(bags.size() == forest.n_trees() * n_rows, "bags must be (n_trees, n_rows)");
+  require(is_query.size() == n_rows && has_missing.size() == codes.shape(0), "row or column flags differ in length");
+  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0), "subsets have too few words");
+  require(last_tree <= forest.n_trees() && first_tree <= last_tree, "no such trees");
+  const std::size_t n_outputs = targets.shape(1), n_subsets = subsets.shape(0);
+  require(sum.size() == n_subsets * n_rows * n_outputs, "sum must be (n_subsets, n_rows, n_outputs)");
+  require(sum_squares.size() == n_subsets * n_rows, "sum_squares must be (n_subsets, n_rows)");
+  const shaff::ProjectionInput input{forest,         view(bags), view(row_weight), view(is_query),
+                                     view(targets), n_outputs,  min_node_size};
+  const shaff::CodedRows<Code> rows{view(codes), view(has_missing), n_rows};
+  bool completed = false;
+  {
+    nb::gil_scoped_release release;
+    completed = shaff::project_forest(input, rows, first_tree, last_tree, view(subsets), subsets.shape(1),
+                                      view_mut(sum), view_mut(sum_squares), interruption(cancel));
+  }
+  finish(completed);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a, "n_words"_a);
+  m.def("project_forest", &project_forest<std::uint16_t>);
+  m.def("project_forest", &project_forest<std::uint32_t>);
+}

@@ -1,0 +1,33 @@
+"""The compiled core. Arrays are C-contiguous; children are numbered within their tree."""
+
+import numpy as np
+import numpy.typing as npt
+
+def count_path_subsets(
+    offsets: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    n_words: int,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
+def project_forest(
+    offsets: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    cut: npt.NDArray[np.uint32],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    missing_left: npt.NDArray[np.uint8],
+    codes: npt.NDArray[np.uint16] | npt.NDArray[np.uint32],
+    has_missing: npt.NDArray[np.uint8],
+    bags: npt.NDArray[np.uint16],
+    row_weight: npt.NDArray[np.float64],
+    is_query: npt.NDArray[np.uint8],
+    targets: npt.NDArray[np.float64],
+    min_node_size: float,
+    first_tree: int,
+    last_tree: int,
+    subsets: npt.NDArray[np.uint64],
+    sum: npt.NDArray[np.float64],
+    sum_squares: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> None: ...
