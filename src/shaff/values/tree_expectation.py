@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import BaseDecisionTree
 
-from shaff import _core
+from shaff._core import add_tree_expectation
 from shaff.subsets import BoolArray, FloatArray
 from shaff.values.held_out import HeldOut
 
@@ -72,7 +72,7 @@ def held_out_expectation(
         asked = unseen if rows is None else everything
         trees = _trees(model)
         for tree in trees:
-            _core.add_tree_expectation(
+            add_tree_expectation(
                 **_node_arrays(tree), columns=points, rows=asked, background_columns=training,
                 background_rows=background, known=known.view(np.uint8), sums=sums,
             )  # fmt: skip
