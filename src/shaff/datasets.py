@@ -215,7 +215,7 @@ def _linear_experiment(n: int, n_dummies: int, random_state: RandomState) -> Exp
     effects = np.zeros(X.shape[1])
     # Dummies change no other player's Shapley value, so 13 players are enumerated.
     effects[:13] = shapley_values(_linear_game, 13)
-    y = _with_noise(inputs @ COEFFICIENTS, COEFFICIENTS @ covariance @ COEFFICIENTS, rng)
+    y = _with_noise(inputs @ COEFFICIENTS, float(COEFFICIENTS @ covariance @ COEFFICIENTS), rng)
     return Experiment(X, y, effects, _names(X.shape[1]), _linear_game)
 
 
@@ -243,10 +243,10 @@ _INTERACTION_VARIANCE = float(4 * _block_value(_FULL_BLOCK)[0])
 
 def _interaction_game(masks: BoolArray) -> FloatArray:
     explained = 3 * _block_value(masks[:, :5]) + _block_value(masks[:, 5:10])
-    return explained / _INTERACTION_VARIANCE * (1 - NOISE_SHARE)
+    return np.asarray(explained / _INTERACTION_VARIANCE * (1 - NOISE_SHARE), dtype=np.float64)
 
 
 def _mixed_game(masks: BoolArray) -> FloatArray:
     known = masks[:, 0].astype(float) + masks[:, 1]
     explained = known * np.where(masks[:, 2], 1 / 3, 1 / 9)
-    return explained / (2 / 3) * (1 - NOISE_SHARE)
+    return np.asarray(explained / (2 / 3) * (1 - NOISE_SHARE), dtype=np.float64)

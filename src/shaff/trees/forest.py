@@ -87,7 +87,7 @@ class RankedData:
             missing = np.isnan(column)
             code[:] = np.searchsorted(level, column)
             code[missing] = np.iinfo(dtype).max
-        has_missing = np.isnan(columns).any(axis=1).astype(np.uint8)
+        has_missing = np.asarray(np.isnan(columns).any(axis=1), dtype=np.uint8)
         return cls(codes, levels, has_missing)
 
     def cuts(self, forest: Forest) -> npt.NDArray[np.uint32]:
