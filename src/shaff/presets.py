@@ -241,7 +241,7 @@ PRESETS: dict[str, Preset | Measure] = {
     ),
     "sobol_mda": Preset(
         "Bénard, Da Veiga & Scornet (2022), Sobol-MDA",
-        Part("values.projected_forest:ProjectedForest"),
+        Part("values.forest_game:projected_forest_game"),
         Part("designs.leave_one_out:LeaveOneOutDesign"),
         Part("solve.total_sobol:TotalSobolSolver"),
         n_subsets=None,

@@ -11,10 +11,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import KFold
+from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state
 
 from shaff.datasets import RandomState
 from shaff.subsets import FloatArray
+from shaff.trees.bags import forest_bags
 
 RowArray = npt.NDArray[np.int32]
 
@@ -170,12 +172,11 @@ def fit_held_out(
     if isinstance(estimator, KnownModel):
         return HeldOut([estimator], [np.arange(len(X), dtype=np.int32)], len(X))
     model = seeded(estimator, seed)
-    target = y[:, 0] if y.shape[1] == 1 else y
-    if _has_bags(model):
-        model.fit(X, target)
-        # Made anew at every access by scikit-learn: read once.
-        bags = model.estimators_samples_
-        return HeldOut(list(model.estimators_), [_unseen(bag, len(X)) for bag in bags], len(X))
+    target = as_target(y)
+    if has_bags(model):
+        bags = forest_bags(model.fit(X, target), len(X))
+        unseen = [np.flatnonzero(bag == 0).astype(np.int32) for bag in bags]
+        return HeldOut(list(model.estimators_), unseen, len(X))
     folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
     models = [clone(model).fit(X[train], target[train]) for train, _ in folds]
     return HeldOut(models, [test.astype(np.int32) for _, test in folds], len(X))
@@ -197,18 +198,34 @@ def seeded(estimator: Any, seed: int) -> Any:
     return model
 
 
-def _has_bags(model: Any) -> bool:
-    """True when each member is fitted on part of the rows and sees all columns."""
+def as_target(y: FloatArray) -> FloatArray:
+    """What scikit-learn wants as y: one dimension for one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.held_out import as_target
+    >>> as_target(np.zeros((3, 1))).shape, as_target(np.zeros((3, 2))).shape
+    ((3,), (3, 2))
+    """
+    return y[:, 0] if y.shape[1] == 1 else y
+
+
+def has_bags(model: Any) -> bool:
+    """Whether an estimator averages trees, each grown on part of the rows and on all columns.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+    >>> from shaff.values.held_out import has_bags
+    >>> has_bags(RandomForestRegressor()), has_bags(ExtraTreesRegressor())
+    (True, False)
+    """
     if isinstance(model, (RandomForestRegressor, ExtraTreesRegressor)):
         return bool(model.bootstrap)
-    if isinstance(model, BaggingRegressor):
-        whole_rows = not model.bootstrap and model.max_samples in (None, 1.0)
-        whole_columns = model.max_features == 1.0 and not model.bootstrap_features
-        return bool(whole_columns and not whole_rows)
-    return False
-
-
-def _unseen(bag: npt.NDArray[np.integer[Any]], n_rows: int) -> RowArray:
-    unseen = np.ones(n_rows, dtype=bool)
-    unseen[bag] = False
-    return np.flatnonzero(unseen).astype(np.int32)
+    if not isinstance(model, BaggingRegressor):
+        return False
+    trees = model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
+    all_columns = model.max_features == 1.0 and not model.bootstrap_features
+    all_rows = not model.bootstrap and model.max_samples in (None, 1.0)
+    return bool(trees and all_columns and not all_rows)

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.protocols import Effects
-from shaff.values.held_out import draw_seed, paper_forest, seeded
-from shaff.values.pricing import Players, as_players, total_variance
+from shaff.values.held_out import as_target, draw_seed, paper_forest, seeded
+from shaff.values.pricing import Players, as_players
+from shaff.values.variance import Outcome
 
 
 def mdi_effects(
@@ -46,13 +47,13 @@ def mdi_effects(
     (True, True)
     """
     points = np.asarray(X, dtype=np.float64)
-    target = np.asarray(y, dtype=np.float64).reshape(len(points), -1)
+    outcome = Outcome.of(np.asarray(y, dtype=np.float64))
     model = seeded(paper_forest() if estimator is None else estimator, draw_seed(random_state))
-    model.fit(points, target[:, 0] if target.shape[1] == 1 else target)
+    model.fit(points, as_target(outcome.y))
     decreases = [
         member.tree_.compute_feature_importances(normalize=False) for member in model.estimators_
     ]
     # The impurity of a tree is the mean over outputs of their variances.
-    shares = np.mean(decreases, axis=0) * target.shape[1] / total_variance(target)
+    shares = np.mean(decreases, axis=0) * outcome.y.shape[1] / outcome.variance
     effects = np.array([shares[columns].sum() for columns in as_players(players, len(shares))])
     return Effects(effects, effects)

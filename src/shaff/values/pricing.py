@@ -13,36 +13,24 @@ from threadpoolctl import threadpool_limits
 
 from shaff.protocols import Values
 from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.values.variance import Outcome
 
 Players = Sequence[npt.ArrayLike] | None
 BLOCK = 8
 
 
-def total_variance(y: FloatArray) -> float:
-    """Sample variance (n - 1) of y, added over the outputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.values.pricing import total_variance
-    >>> total_variance(np.array([[0.0, 1.0], [2.0, 1.0]]))
-    2.0
-    """
-    return float(y.var(axis=0, ddof=1).sum())
-
-
-def price(subsets: Subsets, errors: FloatArray, y: FloatArray, influences: bool = False) -> Values:
+def price(
+    subsets: Subsets, errors: FloatArray, outcome: Outcome, influences: bool = False
+) -> Values:
     """Values of subsets from the squared errors of their conditional means.
-
-    ``v(U) = 1 - mean_i errors_i(U) / s²`` (ALGORITHMS section 0). Several outputs share one value:
-    their squared errors add up, as do their variances.
 
     Parameters
     ----------
     subsets : Subsets
     errors : float array of shape (n_subsets, n_rows)
-        NaN where a row has no out-of-sample prediction; such rows drop out.
-    y : float array of shape (n_rows, n_outputs)
+        Summed over the outputs. NaN where a row has no out-of-sample prediction; such rows drop
+        out for all of the subsets.
+    outcome : Outcome
     influences : bool
         Also return each row's influence on v (ALGORITHMS section 6).
 
@@ -51,25 +39,21 @@ def price(subsets: Subsets, errors: FloatArray, y: FloatArray, influences: bool 
     >>> import numpy as np
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.pricing import price
-    >>> y = np.array([[-1.0], [1.0], [0.0]])
-    >>> price(Subsets.full(2), np.array([[0.5, 0.5, 0.5]]), y).v.tolist()
+    >>> from shaff.values.variance import Outcome
+    >>> outcome = Outcome.of(np.array([-1.0, 1.0, 0.0]))
+    >>> price(Subsets.full(2), np.array([[0.5, 0.5, np.nan]]), outcome).v.tolist()
     [0.5]
     """
-    variance = total_variance(y)
-    seen = ~np.isnan(errors)
-    counts = np.maximum(seen.sum(axis=1), 1)
-    mean_errors = np.where(seen, errors, 0.0).sum(axis=1) / counts
-    v = 1.0 - mean_errors / variance
+    usable: BoolArray = np.isfinite(errors).all(axis=0)
+    v = outcome.explained(errors, usable)
     empty = subsets.sizes == 0
     v[empty] = 0.0
     if not influences:
         return Values(subsets, v)
-    spread = ((y - y.mean(axis=0)) ** 2).sum(axis=1)
-    psi = ((1.0 - v)[:, None] * spread - errors) / variance
-    centre = np.where(seen, psi, 0.0).sum(axis=1) / counts
-    psi = np.where(seen, psi - centre[:, None], 0.0)
+    filled = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
+    psi = outcome.influences(filled, v)
     psi[empty] = 0.0
-    return Values(subsets, v, psi.astype(np.float32))
+    return Values(subsets, v, psi)
 
 
 def as_players(players: Players, n_columns: int) -> list[npt.NDArray[np.intp]]:
@@ -130,9 +114,14 @@ class MeanValues(ABC):
         n_jobs: int | None = None,
     ) -> None:
         self.X = np.asarray(X, dtype=np.float64)
-        self.y = np.asarray(y, dtype=np.float64).reshape(len(self.X), -1)
+        self.outcome = Outcome.of(np.asarray(y, dtype=np.float64))
         self.players = as_players(players, self.X.shape[1])
         self.n_jobs = n_jobs
+
+    @property
+    def y(self) -> FloatArray:
+        """The targets, shape (n_rows, n_outputs)."""
+        return self.outcome.y
 
     @property
     def n_players(self) -> int:
@@ -183,7 +172,7 @@ class MeanValues(ABC):
         some = known.any(axis=1)
         if some.any():
             errors[some] = self._errors(known[some])
-        return price(subsets, errors, self.y, influences)
+        return price(subsets, errors, self.outcome, influences)
 
     def _block_means(self, subsets: Subsets, rows: FloatArray | None) -> FloatArray:
         known = self._columns(subsets)
