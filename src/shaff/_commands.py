@@ -221,7 +221,7 @@ def _check_image(path: Path) -> None:
 
 
 def _print_result(result: EffectsResult) -> None:
-    header, rows = summary_table(result, result.order)
+    header, rows = summary_table(result, result.order, bar_width=12)
     title = Text(f"Shapley effects on {result.target}", style="bold")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column(header[0], overflow="fold")
