@@ -44,7 +44,7 @@ def price(
     >>> price(Subsets.full(2), np.array([[0.5, 0.5, np.nan]]), outcome).v.tolist()
     [0.5]
     """
-    usable: BoolArray = np.isfinite(errors).all(axis=0)
+    usable = np.asarray(np.isfinite(errors).all(axis=0))
     v = outcome.explained(errors, usable)
     empty = subsets.sizes == 0
     v[empty] = 0.0
