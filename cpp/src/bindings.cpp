@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shaff/forest_paths.hpp"
+#include "shaff/projected_boosting.hpp"
 #include "shaff/projected_forest.hpp"
 #include "shaff/tree_expectation.hpp"
 
@@ -112,6 +113,34 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   finish(completed);
 }
 
+void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& threshold, const In<std::int32_t>& left,
+                     const In<std::int32_t>& right, const In<std::uint8_t>& missing_left,
+                     const In<std::int32_t>& category_set, const In<std::int64_t>& set_offset,
+                     const In<std::uint64_t>& set_words, const In<std::int64_t>& tree_offset,
+                     const In<std::uint16_t>& codes, const In<double>& weight, const In<std::uint64_t>& subsets,
+                     double learning_rate, double shrinkage, const InOut<double>& residual,
+                     const In<std::uint8_t>& cancel) {
+  const std::size_t n = feature.size();
+  require(threshold.size() == n && left.size() == n && right.size() == n && missing_left.size() == n &&
+              category_set.size() == n,
+          "node arrays differ in length");
+  require(tree_offset.size() >= 1 && set_offset.size() >= 1, "offsets are empty");
+  require(codes.ndim() == 2 && weight.size() <= codes.shape(1), "codes must be (n_columns, n_rows)");
+  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0), "subsets have too few words");
+  require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) && residual.shape(1) == codes.shape(1),
+          "residual must be (n_subsets, n_rows)");
+  const shaff::BoostedTrees trees{view(feature),      view(threshold),  view(left),      view(right),      view(missing_left),
+                                  view(category_set), view(set_offset), view(set_words), view(tree_offset)};
+  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
+  bool completed = false;
+  {
+    nb::gil_scoped_release release;
+    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1), {learning_rate, shrinkage},
+                                       view_mut(residual), interruption(cancel));
+  }
+  finish(completed);
+}
+
 void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& right,
                           const In<std::int64_t>& feature, const In<double>& threshold,
                           const In<std::uint8_t>& missing_left, const In<double>& cover, const In<double>& value,
@@ -147,6 +176,9 @@ NB_MODULE(_core, m) {
   m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a, "n_words"_a);
   m.def("project_forest", &project_forest<std::uint16_t>);
   m.def("project_forest", &project_forest<std::uint32_t>);
+  m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a,
+        "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a, "codes"_a, "weight"_a, "subsets"_a,
+        "learning_rate"_a, "shrinkage"_a, "residual"_a.noconvert(), "cancel"_a);
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a, "threshold"_a,
         "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a, "background_columns"_a, "background_rows"_a,
         "known"_a, "sums"_a);

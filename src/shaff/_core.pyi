@@ -1,4 +1,5 @@
-"""The compiled core. Arrays are C-contiguous; children are numbered within their tree."""
+"""The compiled core. Arrays are C-contiguous; children are numbered within their tree,
+by replay_boosting over all trees."""
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,24 @@ def project_forest(
     subsets: npt.NDArray[np.uint64],
     sum: npt.NDArray[np.float64],
     sum_squares: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> None: ...
+def replay_boosting(
+    feature: npt.NDArray[np.int32],
+    threshold: npt.NDArray[np.uint16],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    missing_left: npt.NDArray[np.uint8],
+    category_set: npt.NDArray[np.int32],
+    set_offset: npt.NDArray[np.int64],
+    set_words: npt.NDArray[np.uint64],
+    tree_offset: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.uint16],
+    weight: npt.NDArray[np.float64],
+    subsets: npt.NDArray[np.uint64],
+    learning_rate: float,
+    shrinkage: float,
+    residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
 ) -> None: ...
 def add_tree_expectation(
