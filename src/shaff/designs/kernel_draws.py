@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff.datasets import RandomState
+from shaff.designs.sampling import RandomState, random_of_sizes, unseen
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 
@@ -44,14 +44,12 @@ class KernelDrawsDesign:
         if p < 2:
             return Subsets.from_masks(np.zeros((0, p), dtype=bool), np.zeros(0))
         drawn = self._rng.choice(np.arange(1, p), size=self.n_subsets, p=size_probabilities(p))
-        ranks = self._rng.random_sample((self.n_subsets, p)).argsort(axis=1).argsort(axis=1)
-        return Subsets.from_masks(ranks < drawn[:, None], np.zeros(self.n_subsets)).unique()
+        masks = random_of_sizes(drawn, p, self._rng)
+        return Subsets.from_masks(masks, np.zeros(self.n_subsets)).unique()
 
     def propose(self, history: Values) -> Subsets | None:
         """The whole design, without what the history holds."""
-        seen, keys = set(history.subsets.keys()), self.subsets.keys()
-        new = np.array([key not in seen for key in keys], dtype=bool)
-        return self.subsets[new] if new.any() else None
+        return unseen(self.subsets, history)
 
 
 def size_probabilities(n_players: int) -> FloatArray:
