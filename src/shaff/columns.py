@@ -99,9 +99,9 @@ def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str,
 def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if 0 <= column < len(names):
-            return int(column)
+    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+    if whole and 0 <= int(column) < len(names):
+        return int(column)
     raise ValueError(f"{argument} names the column {column!r}, which the data do not have.")
 
 

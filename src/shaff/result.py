@@ -69,6 +69,8 @@ class EffectsResult:
         effects), "design" (not all subsets were priced), "ensemble" (finitely many trees).
     covariance : float array of shape (n_players, n_players) or None
         Total covariance of `raw_effects`.
+    p_values : float array of shape (n_players,) or None
+        Of "the effect is 0", by sample splitting; see `null_test`.
     explained_variance_error : float or None
         Standard error of `explained_variance`.
     n_rows : int
@@ -110,6 +112,7 @@ class EffectsResult:
     total: FloatArray | None = None
     standard_errors: dict[str, FloatArray] | None = None
     covariance: FloatArray | None = None
+    p_values: FloatArray | None = None
     explained_variance_error: float | None = None
     random_state: int | None = None
     notes: tuple[str, ...] = ()
@@ -128,7 +131,7 @@ class EffectsResult:
         for field, kind in (("explained_variance_error", float), ("random_state", int)):
             value = getattr(self, field)
             checked[field] = None if value is None else kind(value)
-        for field in ("effects", "raw_effects", "first_order", "total"):
+        for field in ("effects", "raw_effects", "first_order", "total", "p_values"):
             checked[field] = _frozen(getattr(self, field), (p,), field)
         checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
