@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff.datasets import Experiment, experiment_1a, experiment_1b, experiment_2
-from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
+from shaff.designs.forest_paths import ForestPaths, ForestPathsDesign, path_subsets
 from shaff.designs.kernel_draws import KernelDrawsDesign
+from shaff.effects import ShapleyEffects
 from shaff.paper.runs import Run, Task
 from shaff.presets import PRESETS, Part, solve_game
 from shaff.protocols import Design, Effects
 from shaff.solve.least_squares import LeastSquaresSolver
+from shaff.subsets import FloatArray
 from shaff.values.forest_game import projected_forest_game
 from shaff.values.held_out import paper_forest
 
@@ -48,37 +50,83 @@ class Combination:
 
     def effects(
         self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> Effects:
+    ) -> FloatArray:
         """The three steps with the constrained least squares of the paper."""
         data = (experiment.X, experiment.y)
         game = self.values(*data, estimator=forest, random_state=seed)
         if not self.paths:
             design: Design = KernelDrawsDesign(game.n_players, n_subsets, seed, paired=True)
-            return solve_game(game, design, LeastSquaresSolver())
+            return solve_game(game, design, LeastSquaresSolver()).effects
         grown = game if self.values is _PROJECTED else projected_forest_game(
             *data, forest, random_state=seed
         )  # fmt: skip
-        return _solve_paths(game, *path_subsets(grown.forest), n_subsets, seed)
+        paths = ForestPathsDesign(
+            *path_subsets(grown.forest), n_subsets, paired_weights="published", random_state=seed
+        )
+        # Which players take part is known once the subsets are drawn.
+        paths.draw()
+        return solve_game(game, paths, LeastSquaresSolver(active=paths.active)).effects
 
 
-def _solve_paths(game: Any, candidates: Any, frequency: Any, n_draws: int, seed: int) -> Effects:
-    design = ForestPathsDesign(
-        candidates, frequency, n_draws, paired_weights="published", random_state=seed
-    )
-    # Which players take part is known once the subsets are drawn.
-    design.draw()
-    return solve_game(game, design, LeastSquaresSolver(active=design.active))
+@dataclass(frozen=True)
+class OtherSystem:
+    """A system of Table 1 by the name of its preset."""
+
+    preset: str
+
+    def effects(
+        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
+    ) -> FloatArray:
+        """Effects of the preset with the paper's forest."""
+        system: Any = PRESETS[self.preset]
+        found: Effects = system.effects(
+            experiment.X, experiment.y, forest, n_subsets=n_subsets, random_state=seed
+        )
+        return found.effects
 
 
-SYSTEMS: dict[str, Combination | str] = {
-    "shaff_published": Combination(_PROJECTED, paths=True),
+class Published:
+    """SHAFF as published, through the public interface."""
+
+    def effects(
+        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
+    ) -> FloatArray:
+        """Effects from K draws."""
+        design = ForestPaths(n_draws=n_subsets, paired_weights="published")
+        model = ShapleyEffects.as_published(estimator=forest, design=design, random_state=seed)
+        return model.fit(experiment.X, experiment.y).effects_
+
+
+class Defaults:
+    """shaff as it comes: its own model, design and number of subsets."""
+
+    def effects(
+        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
+    ) -> FloatArray:
+        """Effects; neither the forest nor the number of subsets is used."""
+        return ShapleyEffects(random_state=seed).fit(experiment.X, experiment.y).effects_
+
+
+class System(Protocol):
+    """What a row of a table needs."""
+
+    def effects(
+        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
+    ) -> FloatArray:
+        """Estimated effects, shape (n_variables,)."""
+        ...
+
+
+SYSTEMS: dict[str, System] = {
+    "shaff": Defaults(),
+    "shaff_published": Published(),
     "paths_retrained": Combination(_RETRAINED, paths=True),
     "paths_marginal": Combination(_MARGINAL, paths=True),
     "paths_tree_shap": Combination(_PATH_DEPENDENT, paths=True),
     "pairs_projected": Combination(_PROJECTED, paths=False),
     "pairs_retrained": Combination(_RETRAINED, paths=False),
-    "williamson": "williamson",
-    "sage": "sage",
+    "williamson": OtherSystem("williamson"),
+    "sage": OtherSystem("sage"),
 }
 
 
@@ -98,18 +146,8 @@ def run_task(task: Task) -> Run:
     if task.experiment == "1b":
         forest.set_params(max_features=1.0)
     start = perf_counter()
-    effects = _effects(task, experiment, forest).effects
+    system = SYSTEMS[task.system]
+    effects = system.effects(experiment, forest, task.n_subsets, task.seed)
     seconds = perf_counter() - start
     error = float(np.abs(effects - experiment.effects).sum())
     return Run([float(effect) for effect in effects], error, seconds)
-
-
-def _effects(task: Task, experiment: Experiment, forest: RandomForestRegressor) -> Effects:
-    system = SYSTEMS[task.system]
-    if isinstance(system, Combination):
-        return system.effects(experiment, forest, task.n_subsets, task.seed)
-    preset: Any = PRESETS[system]
-    found: Effects = preset.effects(
-        experiment.X, experiment.y, forest, n_subsets=task.n_subsets, random_state=task.seed
-    )
-    return found
