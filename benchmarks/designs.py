@@ -1,6 +1,6 @@
 """Which subsets, and what to make of them: every design with the true v.
 
-    python -m benchmarks.designs [--quick] [--repeats 20] [--calibration] [--timing]
+    python -m benchmarks.designs [--quick] [--repeats 20] [--problem NAME] [--calibration]
 
 Pure design error: the cumulative absolute error of the effects against the truth when v is
 exact, or carries independent noise of sd 0.01 (the same for a subset whenever it is asked). The
@@ -244,22 +244,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--quick", action="store_true", help="3 repeats, up to 200 evaluations")
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--problem", default="", help="only problems whose name holds this")
     parser.add_argument("--calibration", action="store_true", help="only the error bars")
     parser.add_argument("--timing", action="store_true", help="only the overhead")
     args = parser.parse_args()
     repeats = 3 if args.quick else args.repeats
-    budgets = BUDGETS[:3] if args.quick else BUDGETS
-    if not args.calibration:
+    budgets = BUDGETS[:3] if args.quick else tuple(args.budgets)
+    everything = not (args.calibration or args.timing or args.problem)
+    if args.timing or everything:
         timing()
-    if args.timing:
-        return
-    if not args.timing and not args.problem:
+    if args.calibration or everything:
         calibration(repeats)
-    if args.calibration:
-        return
     for problem in problems():
-        if args.problem in problem.name:
+        if everything or (args.problem and args.problem in problem.name):
             for noise in (0.0, NOISE):
                 table(problem, noise, budgets, repeats)
 
