@@ -204,7 +204,7 @@ def _linear_game(masks: BoolArray) -> FloatArray:
     v = [
         c[u] @ np.linalg.solve(covariance[np.ix_(u, u)], c[u]) if u.any() else 0.0 for u in distinct
     ]
-    return np.asarray(v, dtype=np.float64)[inverse.ravel()] / variance
+    return np.asarray(np.array(v)[inverse.ravel()] / variance, dtype=np.float64)
 
 
 def _linear_experiment(n: int, n_dummies: int, random_state: RandomState) -> Experiment:
@@ -215,7 +215,7 @@ def _linear_experiment(n: int, n_dummies: int, random_state: RandomState) -> Exp
     effects = np.zeros(X.shape[1])
     # Dummies change no other player's Shapley value, so 13 players are enumerated.
     effects[:13] = shapley_values(_linear_game, 13)
-    y = _with_noise(inputs @ COEFFICIENTS, COEFFICIENTS @ covariance @ COEFFICIENTS, rng)
+    y = _with_noise(inputs @ COEFFICIENTS, float(COEFFICIENTS @ covariance @ COEFFICIENTS), rng)
     return Experiment(X, y, effects, _names(X.shape[1]), _linear_game)
 
 
@@ -234,7 +234,7 @@ def _block_value(u: BoolArray) -> FloatArray:
     e_a, e_b = second_moment
     known_switch = a**2 * e_a / 2 + b**2 * e_b / 2 - (a * rho1 + b * rho2) ** 2 / 4
     unknown_switch = (a**2 * (e_a - rho1**2) + b**2 * (e_b - rho2**2)) / 4
-    return np.where(u[:, 2], known_switch, unknown_switch)
+    return np.asarray(np.where(u[:, 2], known_switch, unknown_switch), dtype=np.float64)
 
 
 _FULL_BLOCK: npt.NDArray[np.bool_] = np.ones((1, 5), dtype=bool)
@@ -243,10 +243,10 @@ _INTERACTION_VARIANCE = float(4 * _block_value(_FULL_BLOCK)[0])
 
 def _interaction_game(masks: BoolArray) -> FloatArray:
     explained = 3 * _block_value(masks[:, :5]) + _block_value(masks[:, 5:10])
-    return explained / _INTERACTION_VARIANCE * (1 - NOISE_SHARE)
+    return np.asarray(explained / _INTERACTION_VARIANCE * (1 - NOISE_SHARE), dtype=np.float64)
 
 
 def _mixed_game(masks: BoolArray) -> FloatArray:
     known = masks[:, 0].astype(float) + masks[:, 1]
     explained = known * np.where(masks[:, 2], 1 / 3, 1 / 9)
-    return explained / (2 / 3) * (1 - NOISE_SHARE)
+    return np.asarray(explained / (2 / 3) * (1 - NOISE_SHARE), dtype=np.float64)

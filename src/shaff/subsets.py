@@ -112,7 +112,8 @@ class Subsets:
     @property
     def sizes(self) -> IntArray:
         """Number of players in each subset, shape (n_subsets,)."""
-        return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
+        counts = np.bitwise_count(self.words)
+        return np.asarray(counts.sum(axis=1), dtype=np.int64)
 
     def masks(self) -> BoolArray:
         """The boolean matrix of shape (n_subsets, n_players)."""

@@ -1,0 +1,1 @@
+"""Step 1: which subsets to price."""

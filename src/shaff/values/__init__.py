@@ -1,0 +1,1 @@
+"""Step 2: what a subset explains."""

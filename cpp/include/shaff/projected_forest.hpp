@@ -1,0 +1,32 @@
+// Projected random forests: Algorithm 1 of the paper, for all query rows of a tree at once.
+#pragma once
+
+#include "shaff/forest.hpp"
+
+namespace shaff {
+
+struct ProjectionInput {
+  ForestView forest;
+  std::span<const std::uint16_t> bags;      // n_trees x n_rows: in-bag multiplicity
+  std::span<const double> row_weight;       // n_rows; multiplies the multiplicity
+  std::span<const std::uint8_t> is_query;   // n_rows: predicted by the trees whose bag lacks it
+  std::span<const double> targets;          // n_rows x n_outputs
+  std::size_t n_outputs;
+  double min_node_size;                     // least in-bag weight of a cell that predicts
+};
+
+// For each subset (rows of `subsets`, `n_words` words each) adds over the trees first..last-1 the
+// predictions of the query rows to `sum` (n_subsets x n_rows x n_outputs) and their squared norms
+// to `sum_squares` (n_subsets x n_rows), in tree order. Returns false if interrupted.
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>& rows,
+                    std::size_t first_tree, std::size_t last_tree,
+                    std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares,
+                    const Interrupted& interrupted);
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>& rows,
+                    std::size_t first_tree, std::size_t last_tree,
+                    std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares,
+                    const Interrupted& interrupted);
+
+}  // namespace shaff

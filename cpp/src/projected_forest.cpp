@@ -1,0 +1,278 @@
+#include "shaff/projected_forest.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "projected_forest_kernel.hpp"
+
+namespace shaff {
+namespace {
+
+constexpr std::size_t kMaskBytes = std::size_t{8} << 20;  // node masks kept per thread
+
+bool has_avx2() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+template <class Value>
+ProjectTree<Value> best_kernel() {
+  const ProjectTree<Value> fast = has_avx2() ? project_tree_avx2(Value{}) : nullptr;
+  return fast != nullptr ? fast : &project_tree<Value>;
+}
+
+template <class Code>
+auto to_signed(Code code) {
+  constexpr Code top = static_cast<Code>(Code{1} << (std::numeric_limits<Code>::digits - 1));
+  return static_cast<typename SignedCode<Code>::type>(static_cast<Code>(code ^ top));
+}
+
+// Internal nodes by depth, then from left to right: the order of the paper's Algorithm 1.
+template <class Code>
+struct LevelOrder {
+  std::vector<std::int32_t> feature, column, parent;
+  std::vector<typename SignedCode<Code>::type> cut;
+  std::vector<std::uint8_t> side, missing_left;
+  std::vector<std::int32_t> columns;  // the features of the tree, once each
+
+  explicit LevelOrder(const TreeView& tree) {
+    struct Entry {
+      std::int32_t node, parent;
+      std::uint8_t side;
+    };
+    constexpr std::uint32_t largest = std::numeric_limits<Code>::max();
+    std::vector<Entry> queue{{0, -1, 0}};
+    for (std::size_t head = 0; head < queue.size(); ++head) {
+      const Entry entry = queue[head];
+      if (tree.feature[entry.node] < 0) continue;
+      const auto own = static_cast<std::int32_t>(feature.size());
+      feature.push_back(tree.feature[entry.node]);
+      cut.push_back(to_signed(static_cast<Code>(std::min(tree.cut[entry.node], largest))));
+      missing_left.push_back(tree.missing_left[entry.node]);
+      parent.push_back(entry.parent);
+      side.push_back(entry.side);
+      queue.push_back({tree.left[entry.node], own, 0});
+      queue.push_back({tree.right[entry.node], own, 1});
+    }
+    columns = feature;
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    for (const auto f : feature) {
+      const auto at = std::lower_bound(columns.begin(), columns.end(), f);
+      column.push_back(static_cast<std::int32_t>(at - columns.begin()));
+    }
+  }
+};
+
+template <class T>
+class AlignedArray {
+ public:
+  T* resize(std::size_t size) {
+    const std::size_t bytes = std::max<std::size_t>(size, 1) * sizeof(T) + 64;
+    if (bytes > capacity_) {
+      memory_ = std::make_unique<unsigned char[]>(bytes);
+      capacity_ = bytes;
+    }
+    void* at = memory_.get();
+    std::size_t space = capacity_;
+    return static_cast<T*>(std::align(64, bytes - 64, at, space));
+  }
+
+ private:
+  std::unique_ptr<unsigned char[]> memory_;
+  std::size_t capacity_ = 0;
+};
+
+// The rows of one tree at their places: the bag, then, from a word boundary on, the queries.
+template <class Code>
+class TreeRows {
+  using Value = typename SignedCode<Code>::type;
+
+ public:
+  void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree, const LevelOrder<Code>& order) {
+    assign(input, rows.n_rows, tree);
+    const std::size_t n_places = n_words() * kBlock;
+    values_ = value_memory_.resize(order.columns.size() * n_places);
+    has_missing_.assign(order.columns.size(), 0);
+    missing_.assign(order.columns.size() * n_words(), 0);
+    for (std::size_t c = 0; c < order.columns.size(); ++c) {
+      has_missing_[c] = rows.has_missing[static_cast<std::size_t>(order.columns[c])];
+      place_column(rows.column(order.columns[c]), values_ + c * n_places, has_missing_[c] ? &missing_[c * n_words()] : nullptr);
+    }
+  }
+
+  std::size_t first_query() const { return (bag_.size() + kBlock - 1) / kBlock * kBlock; }
+  std::size_t n_words() const { return (first_query() + query_.size() + kBlock - 1) / kBlock; }
+  bool idle() const { return bag_.empty() || query_.empty(); }
+
+  void describe(TreeData<Value>& data) const {
+    data.n_bag = static_cast<std::uint32_t>(bag_.size());
+    data.n_query = static_cast<std::uint32_t>(query_.size());
+    data.first_query = static_cast<std::uint32_t>(first_query());
+    data.n_words = static_cast<std::uint32_t>(n_words());
+    data.values = values_;
+    data.has_missing = has_missing_.data();
+    data.missing = missing_.data();
+    data.query_row = query_.data();
+    data.weight = weight_.data();
+    data.weighted_target = target_.data();
+    data.least_weight = least_weight_;
+  }
+
+ private:
+  void assign(const ProjectionInput& input, std::size_t n_rows, std::size_t tree) {
+    const auto multiplicity = input.bags.subspan(tree * n_rows, n_rows);
+    bag_.clear();
+    query_.clear();
+    weight_.clear();
+    target_.clear();
+    least_weight_ = std::numeric_limits<double>::infinity();
+    for (std::uint32_t i = 0; i < n_rows; ++i) {
+      if (multiplicity[i] == 0 && input.is_query[i]) query_.push_back(i);
+      const double weight = multiplicity[i] * input.row_weight[i];
+      if (weight <= 0) continue;
+      bag_.push_back(i);
+      weight_.push_back(weight);
+      least_weight_ = std::min(least_weight_, weight);
+      for (std::size_t o = 0; o < input.n_outputs; ++o) target_.push_back(weight * input.targets[i * input.n_outputs + o]);
+    }
+  }
+
+  void place_column(const Code* column, Value* values, std::uint64_t* missing) const {
+    std::fill(values, values + n_words() * kBlock, Value{0});
+    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(column[bag_[k]]);
+    for (std::size_t k = 0; k < query_.size(); ++k) values[first_query() + k] = to_signed(column[query_[k]]);
+    if (missing == nullptr) return;
+    for (std::size_t k = 0; k < n_words() * kBlock; ++k) {
+      if (values[k] == std::numeric_limits<Value>::max()) missing[k / kBlock] |= std::uint64_t{1} << (k % kBlock);
+    }
+  }
+
+  std::vector<std::uint32_t> bag_, query_;
+  std::vector<double> weight_, target_;
+  double least_weight_ = 0;
+  AlignedArray<Value> value_memory_;
+  Value* values_ = nullptr;
+  std::vector<std::uint8_t> has_missing_;
+  std::vector<std::uint64_t> missing_;
+};
+
+// Memory of one thread, reused over trees and subsets.
+template <class Value>
+class Workspace {
+ public:
+  ProjectionScratch<Value>& fit(const TreeData<Value>& tree, std::size_t n_columns) {
+    const auto n = static_cast<std::size_t>(tree.n_internal);
+    std::int32_t* ints = ints_.resize(8 * n);
+    for (std::int32_t** part : {&s_.own, &s_.slot, &s_.column, &s_.next, &s_.origin, &s_.node_mask_of}) {
+      *part = ints;
+      ints += n;
+    }
+    s_.first = ints;
+    s_.cut = cuts_.resize(n + 2 * n_columns);
+    s_.low = s_.cut + n;
+    s_.high = s_.low + n_columns;
+    s_.missing_left = flags_.resize(n);
+    const std::size_t frontier_words = n / 64 + 1;
+    s_.frontier = words_.resize(frontier_words + n + tree.n_words + 2 * n_columns);
+    s_.reach = s_.frontier + frontier_words;
+    s_.cell = s_.reach + n;
+    s_.block_stamp = s_.cell + tree.n_words;
+    s_.block_missing = s_.block_stamp + n_columns;
+    std::fill(s_.block_stamp, s_.block_missing, 0);
+    s_.stamp = 0;
+    const std::size_t fitting = std::max<std::size_t>(1, kMaskBytes / (sizeof(std::uint64_t) * tree.n_words));
+    s_.max_node_masks = static_cast<std::int32_t>(std::min(n, fitting));
+    s_.node_masks = masks_.resize((static_cast<std::size_t>(s_.max_node_masks) + 1) * tree.n_words);
+    std::fill(s_.node_mask_of, s_.node_mask_of + n, -1);
+    s_.n_node_masks = 0;
+    const std::size_t n_places = tree.n_words * kBlock;
+    s_.bag = places_.resize(3 * n_places);
+    s_.query = s_.bag + n_places;
+    s_.spare = s_.query + n_places;
+    s_.sums = sums_.resize((kBlock + 1) * (tree.n_outputs + 1));
+    s_.block_sums = s_.sums + tree.n_outputs + 1;
+    s_.block_values = values_.resize(n_columns * kBlock);
+    return s_;
+  }
+
+ private:
+  ProjectionScratch<Value> s_{};
+  AlignedArray<std::int32_t> ints_;
+  AlignedArray<Value> cuts_, values_;
+  AlignedArray<std::uint8_t> flags_;
+  AlignedArray<std::uint64_t> words_, masks_;
+  AlignedArray<std::uint32_t> places_;
+  AlignedArray<double> sums_;
+};
+
+class Poll {  // asks the caller at most every 20 ms
+ public:
+  explicit Poll(const Interrupted& interrupted) : interrupted_(interrupted), last_(Clock::now()) {}
+  static bool ask(void* self) { return static_cast<Poll*>(self)->due(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool due() {
+    const auto now = Clock::now();
+    if (!interrupted_ || now - last_ < std::chrono::milliseconds(20)) return false;
+    last_ = now;
+    return interrupted_();
+  }
+  const Interrupted& interrupted_;
+  Clock::time_point last_;
+};
+
+template <class Code>
+bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t first_tree, std::size_t last_tree,
+             std::span<const std::uint64_t> subsets, std::size_t n_words, std::span<double> sum,
+             std::span<double> sum_squares, const Interrupted& interrupted) {
+  using Value = typename SignedCode<Code>::type;
+  const ProjectTree<Value> kernel = best_kernel<Value>();
+  Workspace<Value> workspace;
+  TreeRows<Code> own;
+  Poll poll(interrupted);
+  for (std::size_t t = first_tree; t < last_tree; ++t) {
+    const LevelOrder<Code> order(input.forest.tree(t));
+    own.place(input, rows, t, order);
+    if (own.idle()) continue;
+    TreeData<Value> data{};
+    data.n_internal = static_cast<std::int32_t>(order.feature.size());
+    data.feature = order.feature.data();
+    data.parent = order.parent.data();
+    data.column = order.column.data();
+    data.side = order.side.data();
+    data.missing_left = order.missing_left.data();
+    data.cut = order.cut.data();
+    data.n_outputs = input.n_outputs;
+    data.min_node_size = input.min_node_size;
+    own.describe(data);
+    if (!kernel(data, workspace.fit(data, order.columns.size()), subsets.data(), subsets.size() / n_words, n_words,
+                rows.n_rows, sum.data(), sum_squares.data(), &Poll::ask, &poll)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>& rows, std::size_t first_tree,
+                    std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
+  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares, interrupted);
+}
+
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>& rows, std::size_t first_tree,
+                    std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
+  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares, interrupted);
+}
+
+}  // namespace shaff

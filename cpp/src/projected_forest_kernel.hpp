@@ -1,0 +1,634 @@
+// One tree projected on one subset: all cells, all out-of-bag queries (Algorithm 1 of the paper).
+//
+// A cell goes through up to three forms as cuts make it smaller, each the fastest for its size:
+// a bit set over all places of the tree, where a cut is an AND with a mask that all subsets share;
+// two lists of places (bag, queries) that a cut partitions; and, from 64 places on, a block, where
+// a set of rows is one word and a cut compares all its rows at once.
+//
+// This header is compiled twice (portable and AVX2). Everything is in an unnamed namespace and the
+// hot path uses no library template, so that the linker can never mix the two builds.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "block_mask.hpp"
+#include "projected_forest_tree.hpp"
+
+namespace shaff {
+namespace {
+
+template <class T>
+struct Buffer {  // a growing array of plain values
+  T* data = nullptr;
+  std::size_t size = 0, capacity = 0;
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { std::free(data); }
+  void reserve(std::size_t wanted) {
+    if (wanted <= capacity) return;
+    const std::size_t grown = wanted < 2 * capacity ? 2 * capacity : wanted;
+    void* moved = std::realloc(data, grown * sizeof(T));
+    if (moved == nullptr) throw std::bad_alloc();
+    data = static_cast<T*>(moved);
+    capacity = grown;
+  }
+  void push(const T& value) {
+    reserve(size + 1);
+    data[size++] = value;
+  }
+};
+
+struct Lists {
+  std::uint32_t bag_begin, bag_end, query_begin, query_end;
+};
+
+template <class Value>
+class Projection {
+ public:
+  Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch) : t(tree), s(scratch) {}
+
+  void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
+    sum_ = sum;
+    squares_ = sum_squares;
+    compress(subset);
+    pending_.size = arena_.size = undo_.size = 0;
+    fill(0, t.n_bag);
+    fill(t.first_query, t.n_query);
+    walk_bits(t.n_bag, t.n_query);
+    while (pending_.size > 0) {
+      const Pending right = pending_.data[--pending_.size];
+      arena_.size = right.arena + t.n_words;
+      std::memcpy(s.cell, arena_.data + right.arena, t.n_words * sizeof(std::uint64_t));
+      restore(right);
+      arena_.size = right.arena;
+      walk_bits(right.lists.bag_end, right.lists.query_end);
+    }
+  }
+
+ private:
+  struct Pending {  // the right side of a cut, to be walked after the left one
+    Lists lists;    // in bit form only the ends are used, as counts
+    std::uint32_t word_begin, word_end;  // its frontier: these words, last in the arena
+    std::size_t arena, undo;
+    std::int32_t column;
+    Value cut;
+  };
+  struct BoxChange {
+    std::int32_t column;
+    Value low, high;
+  };
+
+  static std::uint64_t low_bits(std::uint32_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+
+  void fill(std::uint32_t begin, std::uint32_t count) {  // begin: on a word boundary
+    std::uint64_t* word = s.cell + begin / 64;
+    for (; count >= 64; count -= 64) *word++ = ~std::uint64_t{0};
+    if (count > 0) *word = low_bits(count);
+  }
+
+  // ---- the compressed tree -----------------------------------------------------------------
+
+  // Keep the splits on the subset, each hung under the side of its nearest such ancestor. The
+  // compressed nodes keep the order of the original tree: by depth, then from left to right.
+  void compress(const std::uint64_t* subset) {
+    std::int32_t count = 0;
+    word_begin_ = word_end_ = 0;
+    for (std::int32_t i = 0; i < t.n_internal; ++i) {
+      const std::int32_t parent = t.parent[i];
+      std::int32_t slot = -1;  // 2 * ancestor + side
+      if (parent >= 0) slot = s.own[parent] >= 0 ? 2 * s.own[parent] + t.side[i] : s.slot[parent];
+      s.slot[i] = slot;
+      const std::int32_t feature = t.feature[i];
+      if (!((subset[feature >> 6] >> (feature & 63)) & 1u)) {
+        s.own[i] = -1;
+        continue;
+      }
+      s.own[i] = count;
+      s.origin[count] = i;
+      s.column[count] = t.column[i];
+      s.cut[count] = t.cut[i];
+      s.missing_left[count] = t.missing_left[i];
+      s.first[2 * count] = s.first[2 * count + 1] = -1;
+      if (slot < 0) {
+        set_bit(count);
+      } else {
+        s.next[count] = s.first[slot];
+        s.first[slot] = count;
+      }
+      s.low[t.column[i]] = std::numeric_limits<Value>::min();
+      s.high[t.column[i]] = std::numeric_limits<Value>::max();
+      ++count;
+    }
+  }
+
+  void set_bit(std::int32_t node) {
+    const auto word = static_cast<std::uint32_t>(node) >> 6;
+    if (word_begin_ == word_end_) word_begin_ = word_end_ = word;
+    while (word_end_ <= word) s.frontier[word_end_++] = 0;
+    s.frontier[word] |= std::uint64_t{1} << (node & 63);
+  }
+
+  void take(std::int32_t node, bool right) {
+    for (std::int32_t c = s.first[2 * node + right]; c >= 0; c = s.next[c]) set_bit(c);
+  }
+
+  std::int32_t next_node() {
+    for (; word_begin_ < word_end_; ++word_begin_) {
+      const std::uint64_t word = s.frontier[word_begin_];
+      if (word == 0) continue;
+      s.frontier[word_begin_] = word & (word - 1);
+      return static_cast<std::int32_t>(word_begin_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+    }
+    return -1;
+  }
+
+  // The next node that may cut the cell; those that its box decides are passed. A missing value is
+  // outside of every box, so columns that have any are never decided this way.
+  std::int32_t next_cut() {
+    for (;;) {
+      const std::int32_t node = next_node();
+      if (node < 0) return -1;
+      const int side = side_by_box(node);
+      if (side < 0) return node;
+      take(node, side == 1);
+    }
+  }
+
+  int side_by_box(std::int32_t node) const {
+    const std::int32_t c = s.column[node];
+    if (t.has_missing[c]) return -1;
+    if (s.cut[node] <= s.low[c]) return 1;
+    if (s.cut[node] >= s.high[c]) return 0;
+    return -1;
+  }
+
+  void follow(std::int32_t node, bool right) {
+    narrow(s.column[node], s.cut[node], right);
+    take(node, right);
+  }
+
+  void narrow(std::int32_t column, Value cut, bool right) {
+    if (t.has_missing[column]) return;
+    undo_.push({column, s.low[column], s.high[column]});
+    (right ? s.low[column] : s.high[column]) = cut;
+  }
+
+  // Appends the right side's frontier to the arena, after what the caller stored at `start`.
+  void push_right(const Lists& lists, std::int32_t node, std::size_t start) {
+    const std::size_t at = arena_.size;
+    arena_.reserve(at + static_cast<std::size_t>(t.n_internal) / 64 + 1);
+    std::uint64_t* copy = arena_.data + at;
+    const bool any = word_begin_ < word_end_;
+    const std::uint32_t begin = any ? word_begin_ : static_cast<std::uint32_t>(node) >> 6;
+    std::uint32_t end = any ? word_end_ : begin;
+    std::memcpy(copy, s.frontier + begin, (end - begin) * sizeof(std::uint64_t));
+    for (std::int32_t c = s.first[2 * node + 1]; c >= 0; c = s.next[c]) {
+      const auto word = static_cast<std::uint32_t>(c) >> 6;
+      while (end <= word) copy[end++ - begin] = 0;
+      copy[word - begin] |= std::uint64_t{1} << (c & 63);
+    }
+    arena_.size = at + (end - begin);
+    pending_.push({lists, begin, end, start, undo_.size, s.column[node], s.cut[node]});
+  }
+
+  // Takes back the frontier, stored at the end of the arena, and the box.
+  void restore(const Pending& right) {
+    while (undo_.size > right.undo) {
+      const BoxChange& change = undo_.data[--undo_.size];
+      s.low[change.column] = change.low;
+      s.high[change.column] = change.high;
+    }
+    narrow(right.column, right.cut, true);
+    word_begin_ = right.word_begin;
+    word_end_ = right.word_end;
+    std::memcpy(s.frontier + word_begin_, arena_.data + arena_.size, (word_end_ - word_begin_) * sizeof(std::uint64_t));
+    has_sums_ = false;
+  }
+
+  // ---- cells as bit sets -------------------------------------------------------------------
+
+  void walk_bits(std::uint32_t n_bag, std::uint32_t n_query) {
+    has_sums_ = false;
+    for (;;) {
+      if (n_query == 0) return;  // nobody to predict
+      if (n_bag + n_query <= kBlock || n_bag + n_query <= t.n_words / 2) return walk_lists(extract());
+      const std::int32_t node = next_cut();
+      if (node < 0) {
+        sum_bits();
+        return emit_bits(nullptr, false);
+      }
+      const std::uint64_t* mask = node_mask(node);
+      const std::uint32_t bag = count_left(mask, 0, t.first_query / 64);
+      const std::uint32_t query = count_left(mask, t.first_query / 64, t.n_words);
+      if (bag + query == 0 || bag + query == n_bag + n_query) {
+        follow(node, bag + query == 0);
+        continue;
+      }
+      const bool left = enough_bits(mask, false, bag), right = enough_bits(mask, true, n_bag - bag);
+      if ((!left && query > 0) || (!right && query < n_query)) sum_bits();
+      if (!left && query > 0) emit_bits(mask, false);
+      if (!right && query < n_query) emit_bits(mask, true);
+      const bool keep_left = left && query > 0, keep_right = right && query < n_query;
+      if (!keep_left && !keep_right) return;
+      if (keep_left && keep_right) {
+        const std::size_t start = arena_.size;
+        arena_.reserve(start + t.n_words);
+        for (std::uint32_t w = 0; w < t.n_words; ++w) arena_.data[start + w] = s.cell[w] & ~mask[w];
+        arena_.size = start + t.n_words;
+        push_right({0, n_bag - bag, 0, n_query - query}, node, start);
+      }
+      const std::uint64_t flip = keep_left ? 0 : ~std::uint64_t{0};
+      drop_bits(mask, ~flip, keep_left ? n_bag - bag : bag, n_bag);
+      for (std::uint32_t w = 0; w < t.n_words; ++w) s.cell[w] &= mask[w] ^ flip;
+      n_bag = keep_left ? bag : n_bag - bag;
+      n_query = keep_left ? query : n_query - query;
+      follow(node, !keep_left);
+    }
+  }
+
+  const std::uint64_t* node_mask(std::int32_t node) {
+    const std::int32_t origin = s.origin[node];
+    std::int32_t at = s.node_mask_of[origin];
+    if (at < 0) {
+      // The last place is shared by the nodes that come when all others are taken.
+      at = s.n_node_masks < s.max_node_masks ? s.n_node_masks : s.max_node_masks;
+      if (at < s.max_node_masks) s.node_mask_of[origin] = s.n_node_masks++;
+      fill_node_mask(node, s.node_masks + static_cast<std::size_t>(at) * t.n_words);
+    }
+    return s.node_masks + static_cast<std::size_t>(at) * t.n_words;
+  }
+
+  void fill_node_mask(std::int32_t node, std::uint64_t* mask) const {
+    const std::int32_t c = s.column[node];
+    const Value* values = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
+    for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] = less_mask(values + w * kBlock, s.cut[node]);
+    if (!t.has_missing[c] || !s.missing_left[node]) return;
+    const std::uint64_t* missing = t.missing + static_cast<std::size_t>(c) * t.n_words;
+    for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] |= missing[w];
+  }
+
+  std::uint32_t count_left(const std::uint64_t* mask, std::uint32_t begin, std::uint32_t end) const {
+    std::uint32_t count = 0;
+    for (std::uint32_t w = begin; w < end; ++w) count += static_cast<std::uint32_t>(__builtin_popcountll(s.cell[w] & mask[w]));
+    return count;
+  }
+
+  bool enough_bits(const std::uint64_t* mask, bool right, std::uint32_t count) const {
+    if (count * t.least_weight >= t.min_node_size) return true;
+    if (count == 0) return false;
+    const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
+    double total = 0;
+    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+      for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
+        total += t.weight[w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word))];
+      }
+    }
+    return total >= t.min_node_size;
+  }
+
+  void sum_bits() {
+    if (has_sums_) return;
+    clear(s.sums);
+    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+      for (std::uint64_t word = s.cell[w]; word != 0; word &= word - 1) {
+        add(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+      }
+    }
+    has_sums_ = true;
+  }
+
+  // The bag loses `count` of its `of` places: those of (mask ^ flip). Few: subtract; else forget.
+  void drop_bits(const std::uint64_t* mask, std::uint64_t flip, std::uint32_t count, std::uint32_t of) {
+    if (!has_sums_ || count == 0) return;
+    has_sums_ = 8 * count <= of;
+    if (!has_sums_) return;
+    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+      for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
+        subtract(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+      }
+    }
+  }
+
+  void emit_bits(const std::uint64_t* mask, bool right) {
+    average(s.sums);
+    const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
+    for (std::uint32_t w = t.first_query / 64; w < t.n_words; ++w) {
+      for (std::uint64_t word = s.cell[w] & (mask == nullptr ? ~std::uint64_t{0} : mask[w] ^ flip); word != 0; word &= word - 1) {
+        emit(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+      }
+    }
+  }
+
+  Lists extract() {
+    const std::uint32_t split = t.first_query / 64;
+    return {0, list_bits(s.bag, 0, split), 0, list_bits(s.query, split, t.n_words)};
+  }
+
+  std::uint32_t list_bits(std::uint32_t* places, std::uint32_t begin, std::uint32_t end) const {
+    std::uint32_t count = 0;
+    for (std::uint32_t w = begin; w < end; ++w) {
+      for (std::uint64_t word = s.cell[w]; word != 0; word &= word - 1) {
+        places[count++] = w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
+      }
+    }
+    return count;
+  }
+
+  // ---- cells as lists ----------------------------------------------------------------------
+
+  void walk_lists(const Lists& lists) {
+    const std::size_t base = pending_.size;
+    walk_list(lists);
+    while (pending_.size > base) {
+      const Pending right = pending_.data[--pending_.size];
+      arena_.size = right.arena;
+      restore(right);
+      walk_list(right.lists);
+    }
+  }
+
+  void walk_list(Lists cell) {
+    for (;;) {
+      if (cell.query_begin == cell.query_end) return;
+      if (cell.bag_end - cell.bag_begin + cell.query_end - cell.query_begin <= kBlock) return walk_block(cell);
+      const std::int32_t node = next_cut();
+      if (node < 0) {
+        sum_list(cell);
+        return emit_list(cell.query_begin, cell.query_end);
+      }
+      const std::uint32_t bag = partition(s.bag, cell.bag_begin, cell.bag_end, node);
+      const std::uint32_t query = partition(s.query, cell.query_begin, cell.query_end, node);
+      const bool none_left = bag == cell.bag_begin && query == cell.query_begin;
+      if (none_left || (bag == cell.bag_end && query == cell.query_end)) {
+        follow(node, none_left);
+        continue;
+      }
+      const bool left = enough_list(cell.bag_begin, bag), right = enough_list(bag, cell.bag_end);
+      const bool left_queries = query > cell.query_begin, right_queries = cell.query_end > query;
+      if ((!left && left_queries) || (!right && right_queries)) sum_list(cell);
+      if (!left && left_queries) emit_list(cell.query_begin, query);
+      if (!right && right_queries) emit_list(query, cell.query_end);
+      const bool keep_left = left && left_queries, keep_right = right && right_queries;
+      if (!keep_left && !keep_right) return;
+      if (keep_left && keep_right) push_right({bag, cell.bag_end, query, cell.query_end}, node, arena_.size);
+      has_sums_ = false;
+      (keep_left ? cell.bag_end : cell.bag_begin) = bag;
+      (keep_left ? cell.query_end : cell.query_begin) = query;
+      follow(node, !keep_left);
+    }
+  }
+
+  // Stable and without branches: places of the left side first.
+  std::uint32_t partition(std::uint32_t* places, std::uint32_t begin, std::uint32_t end, std::int32_t node) {
+    const std::int32_t c = s.column[node];
+    const Value* values = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
+    const Value cut = s.cut[node];
+    const bool missing_left = s.missing_left[node] && t.has_missing[c];
+    std::uint32_t left = begin, right = 0;
+    for (std::uint32_t k = begin; k < end; ++k) {
+      const std::uint32_t place = places[k];
+      const Value value = values[place];
+      const bool goes_left = value < cut || (missing_left && value == std::numeric_limits<Value>::max());
+      places[left] = place;
+      s.spare[right] = place;
+      left += goes_left;
+      right += !goes_left;
+    }
+    std::memcpy(places + left, s.spare, right * sizeof(std::uint32_t));
+    return left;
+  }
+
+  bool enough_list(std::uint32_t begin, std::uint32_t end) const {
+    if ((end - begin) * t.least_weight >= t.min_node_size) return true;
+    double total = 0;
+    for (std::uint32_t k = begin; k < end; ++k) total += t.weight[s.bag[k]];
+    return total >= t.min_node_size;
+  }
+
+  void sum_list(const Lists& cell) {
+    if (has_sums_) return;
+    clear(s.sums);
+    for (std::uint32_t k = cell.bag_begin; k < cell.bag_end; ++k) add(s.sums, s.bag[k]);
+    has_sums_ = true;
+  }
+
+  void emit_list(std::uint32_t begin, std::uint32_t end) {
+    average(s.sums);
+    for (std::uint32_t k = begin; k < end; ++k) emit(s.query[k]);
+  }
+
+  // ---- blocks of at most 64 places ---------------------------------------------------------
+
+  void walk_block(const Lists& cell) {
+    bag_ = s.bag + cell.bag_begin;
+    query_ = s.query + cell.query_begin;
+    n_bag_ = cell.bag_end - cell.bag_begin;
+    n_query_ = cell.query_end - cell.query_begin;
+    in_bag_ = low_bits(n_bag_);
+    live_ = low_bits(n_bag_ + n_query_);
+    n_cells_ = 1;
+    cells_[0] = live_;
+    has_sum_[0] = has_sums_;
+    if (has_sums_) std::memcpy(sums_of(0), s.sums, (t.n_outputs + 1) * sizeof(double));
+    ++s.stamp;
+    reach_frontier();
+    for (std::int32_t node; live_ != 0 && (node = next_node()) >= 0;) {
+      const std::uint64_t reach = s.reach[node] & live_;
+      if (reach != 0) split_block(node, reach);
+    }
+    for (int c = 0; c < n_cells_; ++c) predict(c, cells_[c] & ~in_bag_);
+  }
+
+  void reach_frontier() {
+    for (std::uint32_t w = word_begin_; w < word_end_; ++w) {
+      for (std::uint64_t word = s.frontier[w]; word != 0; word &= word - 1) {
+        s.reach[w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word))] = live_;
+      }
+    }
+  }
+
+  // The rows of a cell have taken the same sides everywhere, so they reach a node together.
+  void split_block(std::int32_t node, std::uint64_t reach) {
+    std::uint64_t left = reach, right = 0;
+    const int side = side_by_box(node);
+    if (side == 1) {
+      left = 0;
+      right = reach;
+    } else if (side < 0) {
+      const std::uint64_t less = goes_left(node);
+      left = reach & less;
+      right = reach & ~less;
+      if (left != 0 && right != 0) {
+        cut_cells(left, right);
+        left &= live_;
+        right &= live_;
+      }
+    }
+    if (left != 0) reach_side(node, 0, left);
+    if (right != 0) reach_side(node, 1, right);
+  }
+
+  void reach_side(std::int32_t node, int side, std::uint64_t rows) {
+    for (std::int32_t c = s.first[2 * node + side]; c >= 0; c = s.next[c]) {
+      s.reach[c] = rows;
+      set_bit(c);
+    }
+  }
+
+  std::uint64_t goes_left(std::int32_t node) {
+    const std::int32_t c = s.column[node];
+    Value* values = s.block_values + static_cast<std::size_t>(c) * kBlock;
+    if (s.block_stamp[c] != s.stamp) gather(c, values);
+    std::uint64_t less = less_mask(values, s.cut[node]);
+    if (t.has_missing[c] && s.missing_left[node]) less |= s.block_missing[c];
+    return less;
+  }
+
+  void gather(std::int32_t c, Value* values) {
+    const Value* column = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
+    for (std::uint32_t k = 0; k < n_bag_; ++k) values[k] = column[bag_[k]];
+    for (std::uint32_t k = 0; k < n_query_; ++k) values[n_bag_ + k] = column[query_[k]];
+    s.block_stamp[c] = s.stamp;
+    if (t.has_missing[c]) s.block_missing[c] = ~less_mask(values, std::numeric_limits<Value>::max());
+  }
+
+  void cut_cells(std::uint64_t left, std::uint64_t right) {
+    for (int c = n_cells_ - 1; c >= 0; --c) {
+      const std::uint64_t cell_left = cells_[c] & left, cell_right = cells_[c] & right;
+      if (cell_left != 0 && cell_right != 0) cut_cell(c, cell_left, cell_right);
+    }
+  }
+
+  void cut_cell(int c, std::uint64_t left, std::uint64_t right) {
+    const std::uint64_t left_queries = left & ~in_bag_, right_queries = right & ~in_bag_;
+    const bool left_stays = enough(left & in_bag_), right_stays = enough(right & in_bag_);
+    const std::uint64_t stopped = (left_stays ? 0 : left_queries) | (right_stays ? 0 : right_queries);
+    if (stopped != 0) predict(c, stopped);
+    const bool keep_left = left_stays && left_queries != 0, keep_right = right_stays && right_queries != 0;
+    if (!keep_left) live_ &= ~left;
+    if (!keep_right) live_ &= ~right;
+    if (keep_left && keep_right) {
+      share_sums(c, left, right);
+      cells_[c] = left;
+      cells_[n_cells_++] = right;
+    } else if (keep_left || keep_right) {
+      drop_sums(c, (keep_left ? right : left) & in_bag_, (keep_left ? left : right) & in_bag_);
+      cells_[c] = keep_left ? left : right;
+    } else if (c != --n_cells_) {
+      cells_[c] = cells_[n_cells_];
+      has_sum_[c] = has_sum_[n_cells_];
+      std::memcpy(sums_of(c), sums_of(n_cells_), (t.n_outputs + 1) * sizeof(double));
+    }
+  }
+
+  double* sums_of(int c) const { return s.block_sums + static_cast<std::size_t>(c) * (t.n_outputs + 1); }
+
+  // Both sides live on as cells c and n_cells_: sum the smaller one, the rest is the other's.
+  void share_sums(int c, std::uint64_t left, std::uint64_t right) {
+    has_sum_[n_cells_] = has_sum_[c];
+    if (!has_sum_[c]) return;
+    left &= in_bag_;
+    right &= in_bag_;
+    const bool left_smaller = __builtin_popcountll(left) < __builtin_popcountll(right);
+    double *of_left = sums_of(c), *of_right = sums_of(n_cells_);
+    double *small = left_smaller ? of_left : of_right, *large = left_smaller ? of_right : of_left;
+    if (left_smaller) std::memcpy(of_right, of_left, (t.n_outputs + 1) * sizeof(double));
+    sum_block(small, left_smaller ? left : right);
+    for (std::size_t o = 0; o <= t.n_outputs; ++o) large[o] -= small[o];
+  }
+
+  void drop_sums(int c, std::uint64_t lost, std::uint64_t kept) {
+    if (!has_sum_[c]) return;
+    has_sum_[c] = __builtin_popcountll(lost) < __builtin_popcountll(kept);
+    if (!has_sum_[c]) return;
+    for (; lost != 0; lost &= lost - 1) subtract(sums_of(c), bag_[__builtin_ctzll(lost)]);
+  }
+
+  void sum_block(double* sums, std::uint64_t bag) const {
+    clear(sums);
+    for (; bag != 0; bag &= bag - 1) add(sums, bag_[__builtin_ctzll(bag)]);
+  }
+
+  bool enough(std::uint64_t bag) const {
+    if (__builtin_popcountll(bag) * t.least_weight >= t.min_node_size) return true;
+    double total = 0;
+    for (; bag != 0; bag &= bag - 1) total += t.weight[bag_[__builtin_ctzll(bag)]];
+    return total >= t.min_node_size;
+  }
+
+  void predict(int c, std::uint64_t queries) {
+    if (!has_sum_[c]) sum_block(sums_of(c), cells_[c] & in_bag_);
+    has_sum_[c] = true;
+    average(sums_of(c));
+    for (queries >>= n_bag_; queries != 0; queries &= queries - 1) emit(query_[__builtin_ctzll(queries)]);
+  }
+
+  // ---- sums, means, predictions ------------------------------------------------------------
+
+  void clear(double* sums) const {
+    for (std::size_t o = 0; o <= t.n_outputs; ++o) sums[o] = 0;
+  }
+
+  void add(double* sums, std::uint32_t place) const {
+    const double* target = t.weighted_target + place * t.n_outputs;
+    sums[0] += t.weight[place];
+    for (std::size_t o = 0; o < t.n_outputs; ++o) sums[o + 1] += target[o];
+  }
+
+  void subtract(double* sums, std::uint32_t place) const {
+    const double* target = t.weighted_target + place * t.n_outputs;
+    sums[0] -= t.weight[place];
+    for (std::size_t o = 0; o < t.n_outputs; ++o) sums[o + 1] -= target[o];
+  }
+
+  void average(const double* sums) {
+    sums_ = sums;
+    scale_ = 1 / sums[0];
+    mean_squares_ = 0;
+    for (std::size_t o = 1; o <= t.n_outputs; ++o) mean_squares_ += (sums[o] * scale_) * (sums[o] * scale_);
+  }
+
+  void emit(std::uint32_t place) {
+    const std::uint32_t row = t.query_row[place - t.first_query];
+    double* out = sum_ + row * t.n_outputs;
+    for (std::size_t o = 0; o < t.n_outputs; ++o) out[o] += sums_[o + 1] * scale_;
+    squares_[row] += mean_squares_;
+  }
+
+  const TreeData<Value>& t;
+  ProjectionScratch<Value>& s;
+  double *sum_ = nullptr, *squares_ = nullptr;
+  const double* sums_ = nullptr;
+  double scale_ = 0, mean_squares_ = 0;
+  std::uint32_t word_begin_ = 0, word_end_ = 0;
+  bool has_sums_ = false;  // s.sums are those of the current cell
+  Buffer<Pending> pending_;
+  Buffer<std::uint64_t> arena_;
+  Buffer<BoxChange> undo_;
+  const std::uint32_t *bag_ = nullptr, *query_ = nullptr;
+  std::uint32_t n_bag_ = 0, n_query_ = 0;
+  std::uint64_t in_bag_ = 0, live_ = 0;
+  int n_cells_ = 0;
+  std::uint64_t cells_[kBlock];
+  bool has_sum_[kBlock];
+};
+
+template <class Value>
+bool project_tree(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch, const std::uint64_t* subsets,
+                  std::size_t n_subsets, std::size_t subset_words, std::size_t n_rows, double* sum,
+                  double* sum_squares, bool (*interrupted)(void*), void* context) {
+  Projection<Value> projection(tree, scratch);
+  for (std::size_t k = 0; k < n_subsets; ++k) {
+    if (interrupted(context)) return false;
+    projection.run(subsets + k * subset_words, sum + k * n_rows * tree.n_outputs, sum_squares + k * n_rows);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace shaff

@@ -1,0 +1,72 @@
+// What the two builds of the projection kernel and their caller share: plain pointers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shaff {
+
+inline constexpr std::size_t kBlock = 64;  // rows in a word
+
+template <class Code>
+struct SignedCode;
+template <>
+struct SignedCode<std::uint16_t> {
+  using type = std::int16_t;
+};
+template <>
+struct SignedCode<std::uint32_t> {
+  using type = std::int32_t;
+};
+
+// A tree with its rows at places of their own: the bag first, from a word boundary the queries.
+template <class Value>
+struct TreeData {
+  // Internal nodes by depth, then from left to right.
+  std::int32_t n_internal;
+  const std::int32_t *feature, *parent;  // feature: as subsets know it
+  const std::int32_t* column;            // the same, among the columns of this tree
+  const std::uint8_t *side, *missing_left;
+  const Value* cut;
+  // Places.
+  std::uint32_t n_bag, n_query, first_query, n_words;
+  const Value* values;  // n_columns x (64 * n_words), top bit flipped: SIMD compares are signed
+  const std::uint8_t* has_missing;
+  const std::uint64_t* missing;  // n_columns x n_words, filled where has_missing
+  const std::uint32_t* query_row;
+  const double *weight, *weighted_target;  // of the places in the bag
+  std::size_t n_outputs;
+  double least_weight, min_node_size;
+};
+
+template <class Value>
+struct ProjectionScratch {
+  // The compressed tree.
+  std::int32_t *own, *slot, *column, *first, *next, *origin;
+  Value* cut;
+  std::uint8_t* missing_left;
+  std::uint64_t *frontier, *reach;
+  Value *low, *high;  // the box of the current cell, a column each
+  // Masks of the rows that go left at a node, made when first needed and kept over the subsets.
+  std::uint64_t* node_masks;
+  std::int32_t* node_mask_of;  // place of a node's mask, or -1
+  std::int32_t n_node_masks, max_node_masks;
+  std::uint64_t* cell;       // the current cell, while it is large
+  std::uint32_t *bag, *query, *spare;
+  double *sums, *block_sums;  // weight and weighted targets of the current cell, and of a block's
+  Value* block_values;        // 64 values a column
+  std::uint64_t *block_stamp, *block_missing;
+  std::uint64_t stamp;
+};
+
+// Projects a tree on each subset in turn; the outputs advance by n_rows.
+template <class Value>
+using ProjectTree = bool (*)(const TreeData<Value>&, ProjectionScratch<Value>&, const std::uint64_t* subsets,
+                             std::size_t n_subsets, std::size_t subset_words, std::size_t n_rows, double* sum,
+                             double* sum_squares, bool (*interrupted)(void*), void* context);
+
+// Null where this build has no AVX2 kernel.
+ProjectTree<std::int16_t> project_tree_avx2(std::int16_t);
+ProjectTree<std::int32_t> project_tree_avx2(std::int32_t);
+
+}  // namespace shaff

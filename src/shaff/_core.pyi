@@ -1,0 +1,67 @@
+"""The compiled core. Arrays are C-contiguous; children are numbered within their tree,
+by replay_boosting over all trees."""
+
+import numpy as np
+import numpy.typing as npt
+
+def count_path_subsets(
+    offsets: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    n_words: int,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
+def project_forest(
+    offsets: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    cut: npt.NDArray[np.uint32],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    missing_left: npt.NDArray[np.uint8],
+    codes: npt.NDArray[np.uint16] | npt.NDArray[np.uint32],
+    has_missing: npt.NDArray[np.uint8],
+    bags: npt.NDArray[np.uint16],
+    row_weight: npt.NDArray[np.float64],
+    is_query: npt.NDArray[np.uint8],
+    targets: npt.NDArray[np.float64],
+    min_node_size: float,
+    first_tree: int,
+    last_tree: int,
+    subsets: npt.NDArray[np.uint64],
+    sum: npt.NDArray[np.float64],
+    sum_squares: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> None: ...
+def replay_boosting(
+    feature: npt.NDArray[np.int32],
+    threshold: npt.NDArray[np.uint16],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    missing_left: npt.NDArray[np.uint8],
+    category_set: npt.NDArray[np.int32],
+    set_offset: npt.NDArray[np.int64],
+    set_words: npt.NDArray[np.uint64],
+    tree_offset: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.uint16],
+    weight: npt.NDArray[np.float64],
+    subsets: npt.NDArray[np.uint64],
+    learning_rate: float,
+    shrinkage: float,
+    residual: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> None: ...
+def add_tree_expectation(
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int64],
+    threshold: npt.NDArray[np.float64],
+    missing_left: npt.NDArray[np.uint8],
+    cover: npt.NDArray[np.float64],
+    value: npt.NDArray[np.float64],
+    columns: npt.NDArray[np.float32],
+    rows: npt.NDArray[np.int32],
+    background_columns: npt.NDArray[np.float32],
+    background_rows: npt.NDArray[np.int32],
+    known: npt.NDArray[np.uint8],
+    sums: npt.NDArray[np.float64],
+) -> None: ...

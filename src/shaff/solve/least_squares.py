@@ -1,0 +1,83 @@
+"""Step 3 of the paper: effects as the solution of a weighted least-squares problem."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from shaff.protocols import Effects
+from shaff.subsets import BoolArray, FloatArray, Subsets
+
+
+class LeastSquaresSolver:
+    """Minimise ``sum_U weight(U) (v(U) - beta(U))^2`` subject to ``sum(beta) = v(all)``.
+
+    Parameters
+    ----------
+    constrained : bool, default=True
+        Also ask for ``beta >= 0``, as the paper does. ``Effects.raw`` is always the solution
+        without that constraint, which is linear in the values.
+    active : bool array of shape (n_players,) or None
+        Players that take part; the others get effect 0 (appendix B of the paper: a variable
+        in no drawn subset leaves the game, else the system is singular).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.solve.least_squares import LeastSquaresSolver
+    >>> from shaff.subsets import Subsets
+    >>> pairs = Subsets.from_indices([[0], [1]], n_players=2)
+    >>> LeastSquaresSolver().solve(pairs, np.array([0.5, 0.1]), 0.8).effects.round(6).tolist()
+    [0.6, 0.2]
+    """
+
+    def __init__(self, constrained: bool = True, active: BoolArray | None = None) -> None:
+        self.constrained = constrained
+        self.active = active
+
+    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+        """Effects of all players, and the linear map of the unconstrained solution."""
+        active = np.ones(subsets.n_players, bool) if self.active is None else self.active
+        players = np.flatnonzero(active)
+        rows = subsets.masks()[:, players].astype(np.float64)
+        log_weight = subsets.regression_log_weight()
+        weight = np.exp(log_weight - log_weight.max(initial=-np.inf))
+        linear_map = np.zeros((subsets.n_players, len(subsets) + 1))
+        linear_map[players] = _constrained_sum_map(rows, weight)
+        raw = linear_map @ np.append(v, v_all)
+        effects = raw
+        if self.constrained:
+            effects = np.zeros(subsets.n_players)
+            effects[players] = _non_negative(rows, weight, v, v_all)
+        return Effects(effects, raw, linear_map)
+
+
+def _constrained_sum_map(rows: FloatArray, weight: FloatArray) -> FloatArray:
+    """The map from ``[v(subsets), v(all)]`` to the solution: one solve of the KKT system."""
+    n_players = rows.shape[1]
+    gram = rows.T @ (weight[:, None] * rows)
+    # Scaled so that the border of ones does not spoil the conditioning.
+    scale = max(np.trace(gram) / max(n_players, 1), np.finfo(float).tiny)
+    kkt = np.block(
+        [[gram / scale, np.ones((n_players, 1))], [np.ones((1, n_players)), np.zeros((1, 1))]]
+    )
+    right = np.zeros((n_players + 1, len(rows) + 1))
+    right[:-1, :-1] = rows.T * weight / scale
+    right[-1, -1] = 1.0
+    solution, *_ = np.linalg.lstsq(kkt, right, rcond=None)
+    return np.asarray(solution[:-1], dtype=np.float64)
+
+
+def _non_negative(rows: FloatArray, weight: FloatArray, v: FloatArray, v_all: float) -> FloatArray:
+    """The solution with ``beta >= 0``, by reduction to non-negative least squares.
+
+    With beta = T b and sum(b) = 1, the residual of a row is T (row - v/T) b. A further row of
+    ones against 1 keeps b away from zero; the scale it leaves open is then fixed by the sum.
+    """
+    if v_all <= 0:
+        return np.zeros(rows.shape[1])
+    root = np.sqrt(weight)[:, None]
+    system = np.vstack([root * (rows - v[:, None] / v_all), np.ones((1, rows.shape[1]))])
+    target = np.append(np.zeros(len(rows)), 1.0)
+    solution, _ = nnls(system, target)
+    return np.asarray(solution / solution.sum() * v_all, dtype=np.float64)

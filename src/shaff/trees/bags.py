@@ -1,0 +1,52 @@
+"""Which rows each tree of a fitted scikit-learn forest was grown on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
+    """In-bag multiplicities of a fitted forest on its training rows, shape (n_trees, n_rows).
+
+    Raises
+    ------
+    ValueError
+        If the forest has no out-of-bag rows, or was not fitted on ``n_rows`` rows.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.trees.bags import forest_bags
+    >>> X, y, _ = load_diabetes()
+    >>> bags = forest_bags(RandomForestRegressor(5, random_state=0).fit(X, y), len(X))
+    >>> bags.shape, bags.sum(axis=1).tolist()
+    ((5, 442), [442, 442, 442, 442, 442])
+    """
+    if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
+        raise ValueError(
+            f"{type(model).__name__} was fitted with bootstrap=False: every row is in every bag, "
+            "so nothing is out of bag. Fit it with bootstrap=True, or pass held-out rows "
+            '(rows="held_out").'
+        )
+    samples = model.estimators_samples_
+    if any(len(s) and s.max() >= n_rows for s in samples):
+        raise ValueError(_other_data(model, n_rows))
+    bags = np.zeros((len(samples), n_rows), dtype=np.uint16)
+    for bag, sample in zip(bags, samples, strict=True):
+        bag += np.bincount(sample, minlength=n_rows).astype(np.uint16)
+    # The bags are drawn again from the seeds: after warm_start or on other data they do not fit.
+    for tree, bag in zip(np.ravel(model.estimators_), bags, strict=True):
+        if tree.tree_.n_node_samples[0] != np.count_nonzero(bag):
+            raise ValueError(_other_data(model, n_rows))
+    return bags
+
+
+def _other_data(model: Any, n_rows: int) -> str:
+    return (
+        f"{type(model).__name__} was not fitted on these {n_rows} rows: the bags of its trees do "
+        'not match. Pass the rows it was fitted on, or held-out rows with rows="held_out".'
+    )

@@ -1,0 +1,102 @@
+"""Reader of scikit-learn's HistGradientBoostingRegressor.
+
+The trees have no public form: this module is the only one that touches private attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from shaff.subsets import IntArray
+from shaff.trees.ensemble import LEAF, Ensemble, Tree
+
+
+def read(model: Any) -> Ensemble:
+    """Read a fitted HistGradientBoostingRegressor with squared loss."""
+    check_is_fitted(model)
+    if model.loss != "squared_error":
+        raise ValueError(
+            f"HistGradientBoostingRegressor has loss={model.loss!r}; only 'squared_error' can be "
+            "replayed on subsets."
+        )
+    try:
+        return _read_private(model)
+    except (AttributeError, KeyError, IndexError, ValueError) as error:
+        import sklearn
+
+        raise RuntimeError(
+            f"shaff cannot read the trees of HistGradientBoostingRegressor from scikit-learn "
+            f"{sklearn.__version__}: its private attributes have changed ({error!r}). Please "
+            "report this; until then use another scikit-learn version or another booster."
+        ) from error
+
+
+def _read_private(model: Any) -> Ensemble:
+    columns, encoded = _input_columns(model)
+    trees = [_read_tree(predictor, columns, encoded) for (predictor,) in model._predictors]
+    known = {column: np.sort(categories) for column, categories in encoded.items()}
+    return Ensemble.from_trees(
+        trees,
+        model.n_features_in_,
+        base_score=float(np.ravel(model._baseline_prediction)[0]),
+        learning_rate=float(model.learning_rate),
+        shrinkage=float(model.l2_regularization),
+        known_categories=known,
+    )
+
+
+def _input_columns(model: Any) -> tuple[IntArray, dict[int, IntArray]]:
+    """Input column of each internal one, and the categories of the encoded input columns.
+
+    The model moves categorical columns to the front and numbers their categories.
+    """
+    p = model.n_features_in_
+    if model.is_categorical_ is None:
+        return np.arange(p), {}
+    categorical = np.asarray(model.is_categorical_, dtype=bool)
+    columns = np.concatenate([np.flatnonzero(categorical), np.flatnonzero(~categorical)])
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    encoded = {
+        int(column): _whole_numbers(categories)
+        for column, categories in zip(np.flatnonzero(categorical), encoder.categories_, strict=True)
+    }
+    return columns, encoded
+
+
+def _whole_numbers(categories: Any) -> IntArray:
+    """The categories of a column without the missing one, which the encoder puts last."""
+    numbers = np.asarray(categories, dtype=np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    if (numbers < 0).any() or (numbers != np.trunc(numbers)).any():
+        raise NotImplementedError("Categories must be whole numbers from 0 on to be projected.")
+    return numbers.astype(np.int64)
+
+
+def _read_tree(predictor: Any, columns: IntArray, encoded: dict[int, IntArray]) -> Tree:
+    nodes = predictor.nodes
+    split = nodes["is_leaf"] == 0
+    feature = np.where(split, columns[nodes["feature_idx"]], LEAF)
+    left_categories = {
+        int(node): encoded[int(feature[node])][
+            _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+        ]
+        for node in np.flatnonzero(split & (nodes["is_categorical"] != 0))
+    }
+    return Tree(
+        feature=feature,
+        threshold=nodes["num_threshold"],
+        left=nodes["left"].astype(np.int64),
+        right=nodes["right"].astype(np.int64),
+        missing_left=nodes["missing_go_to_left"] != 0,
+        value=nodes["value"],
+        gain=np.where(split, nodes["gain"], 0.0),
+        left_categories=left_categories,
+    )
+
+
+def _members(bitset: Any) -> IntArray:
+    words = np.ascontiguousarray(bitset, dtype="<u4")
+    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))

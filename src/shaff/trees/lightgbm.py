@@ -1,0 +1,95 @@
+"""Reader of LightGBM's LGBMRegressor, from its public model dump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from shaff.trees.ensemble import LEAF, Ensemble, Tree
+
+
+def read(model: Any) -> Ensemble:
+    """Read a fitted LGBMRegressor with squared loss."""
+    check_is_fitted(model)
+    booster = model.booster_
+    dump = booster.dump_model()
+    parameters = booster.params
+    _refuse_other_kinds(dump, parameters)
+    return Ensemble.from_trees(
+        [_read_tree(tree["tree_structure"]) for tree in dump["tree_info"]],
+        dump["max_feature_idx"] + 1,
+        # The first tree's leaves hold the mean.
+        base_score=0.0,
+        learning_rate=float(_parameter(parameters, "learning_rate", model.learning_rate)),
+        shrinkage=float(_parameter(parameters, "lambda_l2", model.reg_lambda)),
+    )
+
+
+_ALIASES = {
+    "learning_rate": ("learning_rate", "eta", "shrinkage_rate"),
+    "lambda_l2": ("lambda_l2", "reg_lambda", "lambda"),
+    "boosting": ("boosting", "boosting_type", "boost"),
+    "linear_tree": ("linear_tree", "linear_trees"),
+}
+
+
+def _parameter(parameters: dict[str, Any], name: str, default: Any) -> Any:
+    found = [parameters[alias] for alias in _ALIASES[name] if alias in parameters]
+    return found[0] if found else default
+
+
+def _refuse_other_kinds(dump: dict[str, Any], parameters: dict[str, Any]) -> None:
+    objective = str(dump.get("objective", "")).split(" ")[0]
+    if objective != "regression":
+        raise ValueError(
+            f"LGBMRegressor has objective={objective!r}; only squared loss ('regression') can be "
+            "replayed on subsets."
+        )
+    boosting = _parameter(parameters, "boosting", "gbdt")
+    if boosting not in ("gbdt", "gbrt", "goss"):
+        raise NotImplementedError(f"LightGBM's boosting_type={boosting!r} cannot be replayed.")
+    if _parameter(parameters, "linear_tree", False):
+        raise NotImplementedError("LightGBM's linear trees cannot be projected on subsets.")
+
+
+def _read_tree(structure: dict[str, Any]) -> Tree:
+    """Lay the nested nodes out in the order in which they are met."""
+    nodes = [structure]
+    left, right = [0], [0]
+    for index, node in enumerate(nodes):
+        if "split_feature" not in node:
+            continue
+        left[index], right[index] = len(nodes), len(nodes) + 1
+        nodes += [node["left_child"], node["right_child"]]
+        left += [0, 0]
+        right += [0, 0]
+    categorical = {
+        index: [int(category) for category in str(node["threshold"]).split("||")]
+        for index, node in enumerate(nodes)
+        if node.get("decision_type") == "=="
+    }
+    return Tree(
+        feature=[node.get("split_feature", LEAF) for node in nodes],
+        threshold=[0.0 if i in categorical else _threshold(n) for i, n in enumerate(nodes)],
+        left=left,
+        right=right,
+        missing_left=[_missing_left(node) for node in nodes],
+        value=[node.get("leaf_value", 0.0) for node in nodes],
+        gain=[max(node.get("split_gain", 0.0), 0.0) for node in nodes],
+        left_categories=categorical,
+        zero_missing=[node.get("missing_type") == "Zero" for node in nodes],
+    )
+
+
+def _threshold(node: dict[str, Any]) -> float:
+    return float(node.get("threshold", 0.0))
+
+
+def _missing_left(node: dict[str, Any]) -> bool:
+    """NaN goes right at categorical splits, and counts as 0 when training saw none."""
+    if "split_feature" not in node or node["decision_type"] == "==":
+        return False
+    if node["missing_type"] == "None":
+        return 0.0 <= _threshold(node)
+    return bool(node["default_left"])

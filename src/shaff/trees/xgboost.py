@@ -1,0 +1,74 @@
+"""Reader of XGBoost's XGBRegressor, from its public JSON form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from shaff.trees.ensemble import LEAF, Ensemble, Tree
+
+
+def read(model: Any) -> Ensemble:
+    """Read a fitted XGBRegressor with squared loss."""
+    check_is_fitted(model)
+    booster = model.get_booster()
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    settings = json.loads(booster.save_config())["learner"]
+    _refuse_other_kinds(learner)
+    trees = learner["gradient_booster"]["model"]["trees"]
+    training = settings["gradient_booster"]["tree_train_param"]
+    return Ensemble.from_trees(
+        [_read_tree(tree) for tree in trees[: _n_trees(booster, len(trees))]],
+        int(learner["learner_model_param"]["num_feature"]),
+        base_score=float(learner["learner_model_param"]["base_score"].strip("[]")),
+        learning_rate=float(training.get("learning_rate", training.get("eta"))),
+        shrinkage=float(training.get("reg_lambda", training.get("lambda"))),
+        single_precision=True,
+    )
+
+
+def _n_trees(booster: Any, n_trees: int) -> int:
+    """Trees that predict: those up to the best iteration if training stopped early."""
+    best = booster.attributes().get("best_iteration")
+    return n_trees if best is None else int(best) + 1
+
+
+def _refuse_other_kinds(learner: dict[str, Any]) -> None:
+    objective = learner["objective"]["name"]
+    if objective != "reg:squarederror":
+        raise ValueError(
+            f"XGBRegressor has objective={objective!r}; only 'reg:squarederror' can be replayed "
+            "on subsets."
+        )
+    booster = learner["gradient_booster"]
+    if booster["name"] != "gbtree":
+        raise NotImplementedError(f"XGBoost's booster={booster['name']!r} cannot be replayed.")
+    shape = booster["model"]["gbtree_model_param"]
+    if int(shape.get("num_parallel_tree", 1)) > 1:
+        raise NotImplementedError("XGBoost's num_parallel_tree > 1 cannot be replayed.")
+    if int(learner["learner_model_param"].get("num_target", 1)) > 1:
+        raise NotImplementedError("XGBoost models of several outputs cannot be replayed.")
+
+
+def _read_tree(tree: dict[str, Any]) -> Tree:
+    if tree["categories"]:
+        raise NotImplementedError(
+            "XGBoost's splits on categories cannot be projected; give the categories as numbers, "
+            "or use HistGradientBoostingRegressor or LGBMRegressor."
+        )
+    left = np.array(tree["left_children"])
+    leaf = left == -1
+    condition = np.array(tree["split_conditions"], dtype=np.float32)
+    return Tree(
+        feature=np.where(leaf, LEAF, tree["split_indices"]),
+        # x < c is x <= the float32 number before c.
+        threshold=np.nextafter(condition, np.float32(-np.inf)),
+        left=np.where(leaf, 0, left),
+        right=np.where(leaf, 0, tree["right_children"]),
+        missing_left=np.array(tree["default_left"], dtype=bool),
+        value=np.where(leaf, condition, 0.0),
+        gain=np.where(leaf, 0.0, tree["loss_changes"]),
+    )

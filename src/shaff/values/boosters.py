@@ -1,0 +1,102 @@
+"""Fitting the boosters whose structure is projected: one thread, one fold, one output each."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from shaff.subsets import BoolArray, FloatArray
+from shaff.trees import is_booster
+
+MAX_NATIVE_CATEGORIES = 255
+# Parameters that hold a library to one thread and to the same trees in every run.
+_ONE_THREAD: dict[str, dict[str, Any]] = {
+    "LGBMRegressor": {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
+    "XGBRegressor": {"n_jobs": 1},
+    "CatBoostRegressor": {"thread_count": 1, "allow_writing_files": False, "logging_level": "Silent"},
+}
+# Parameters that sample columns, per node, level or tree, and the value that means "all".
+_COLUMN_SAMPLING = {
+    "HistGradientBoostingRegressor": ("max_features",),
+    "LGBMRegressor": ("feature_fraction_bynode", "feature_fraction", "colsample_bytree"),
+    "XGBRegressor": ("colsample_bynode", "colsample_bylevel", "colsample_bytree"),
+    "CatBoostRegressor": ("rsm", "colsample_bylevel"),
+}
+
+
+def default_booster(learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
+    """The booster of ``estimator="boosting"``, without its number of trees.
+
+    Half of the columns are offered to each node: otherwise a copy of a column never gets a
+    split, and its value would be 0.
+    """
+    return HistGradientBoostingRegressor(
+        learning_rate=learning_rate,
+        max_leaf_nodes=20,
+        min_samples_leaf=5,
+        l2_regularization=5.0,
+        max_features=0.5,
+        early_stopping=False,
+        categorical_features=None,
+    )
+
+
+def library_class(estimator: Any) -> str:
+    """The name of the class of a booster that its library knows it by."""
+    names = [cls.__name__ for cls in type(estimator).__mro__]
+    return next(name for name in names if name in _COLUMN_SAMPLING)
+
+
+def check_booster(estimator: Any) -> None:
+    """Refuse what cannot be projected; warn of boosters that look at all columns every time."""
+    if not is_booster(estimator):
+        raise TypeError(
+            f"{type(estimator).__name__} is not a booster that can be projected; give a "
+            f"{', '.join(_COLUMN_SAMPLING)}, or None."
+        )
+    parameters = estimator.get_params()
+    shares = [parameters.get(name) for name in _COLUMN_SAMPLING[library_class(estimator)]]
+    if all(share is None or share == 1 for share in shares):
+        names = " or ".join(_COLUMN_SAMPLING[library_class(estimator)])
+        warnings.warn(
+            f"{type(estimator).__name__} looks at all columns at every split: copies and strongly "
+            f"correlated columns will share the credit wrongly. Set {names} to about 1/3.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def takes_categories(estimator: Any) -> bool:
+    """Whether the library splits on categories in a way that can be projected."""
+    return library_class(estimator) in ("HistGradientBoostingRegressor", "LGBMRegressor")
+
+
+def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:
+    """An unfitted clone held to one thread and to the seed."""
+    model = clone(estimator)
+    name = library_class(estimator)
+    model.set_params(**_ONE_THREAD.get(name, {}), **_seed(name, seed))
+    if name == "HistGradientBoostingRegressor" and categorical.any():
+        model.set_params(categorical_features=categorical)
+    return model
+
+
+def _seed(name: str, seed: int) -> dict[str, int]:
+    return {"random_seed" if name == "CatBoostRegressor" else "random_state": seed}
+
+
+def fit(
+    model: Any, X: FloatArray, y: FloatArray, weight: FloatArray | None, categorical: BoolArray
+) -> Any:
+    """Fit a prepared clone; OpenMP is held to one thread, else it spins on busy cores."""
+    arguments: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+    if library_class(model) == "LGBMRegressor" and categorical.any():
+        arguments["categorical_feature"] = np.flatnonzero(categorical).tolist()
+    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="categorical_feature", category=UserWarning)
+        return model.fit(X, y, **arguments)

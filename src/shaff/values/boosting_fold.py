@@ -1,0 +1,188 @@
+"""One fold of projected boosting: start, trees and the replay on subsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shaff import _core
+from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.trees.coding import CodeArray, Coding
+from shaff.trees.ensemble import Ensemble
+from shaff.values.arrays import Arrays
+from shaff.values.boosters import MAX_NATIVE_CATEGORIES
+from shaff.values.categories import MeanTargets
+from shaff.values.cross_fitting import Fold
+from shaff.values.linear_start import LinearStart
+
+Cancel = npt.NDArray[np.uint8]
+
+
+class FoldColumns:
+    """The columns as the booster of a fold sees them.
+
+    Categories stay as they are where the booster splits on categories and there are not too many
+    of them; otherwise they become mean targets, learnt from the training rows.
+    """
+
+    def __init__(self, data: Arrays, fold: Fold, native: bool) -> None:
+        self._means: dict[int, MeanTargets] = {}
+        self.categorical = np.zeros(data.X.shape[1], dtype=bool)
+        weight, y = data.weight[fold.train], data.y[fold.train]
+        for column in np.flatnonzero(data.categorical):
+            codes = data.X[fold.train, column]
+            if native and len(np.unique(codes[~np.isnan(codes)])) <= MAX_NATIVE_CATEGORIES:
+                self.categorical[column] = True
+            else:
+                # Several outputs are ordered by the first: one number has to do.
+                self._means[int(column)] = MeanTargets(codes, y[:, :1], weight)
+
+    def training(self, X: FloatArray) -> FloatArray:
+        """The training rows, whose own targets stay out of their mean targets."""
+        if not self._means:
+            return X
+        encoded = X.copy()
+        for column, means in self._means.items():
+            encoded[:, column] = means.transform_training()[:, 0]
+        return encoded
+
+    def other(self, X: FloatArray) -> FloatArray:
+        """Any other rows."""
+        if not self._means:
+            return X
+        encoded = X.copy()
+        for column, means in self._means.items():
+            encoded[:, column] = means.transform(X[:, column])[:, 0]
+        return encoded
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where boosting starts: at the mean, or at a ridge fit on the columns of the subset.
+
+    Parameters
+    ----------
+    linear : LinearStart or None
+        None starts at the mean.
+    penalty : float
+    """
+
+    linear: LinearStart | None = None
+    penalty: float = 0.0
+
+
+class BoostingFold:
+    """Start, trees and coded rows of one fold.
+
+    Parameters
+    ----------
+    data : Arrays
+    fold : Fold
+    start : Start
+    columns : FoldColumns
+    """
+
+    def __init__(self, data: Arrays, fold: Fold, start: Start, columns: FoldColumns) -> None:
+        self.data, self.fold, self.start, self.columns = data, fold, start, columns
+        self.train_weight = np.ascontiguousarray(data.weight[fold.train])
+        y = data.y[fold.train]
+        self.mean = self.train_weight @ y / self.train_weight.sum()
+        self.train_X = columns.training(data.X[fold.train])
+        self.codings: list[Coding] = []
+        self._codes: list[CodeArray] = []
+        self._features = None if start.linear is None else start.linear.fold_features(data.X)
+
+    def target(self, output: int) -> FloatArray:
+        """What the booster is fitted to: the residual of the start on all columns."""
+        everything = np.ones((1, self.data.X.shape[1]), dtype=bool)
+        n_train = len(self.fold.train)
+        return self.start_residual(everything)[output, 0, :n_train].copy()
+
+    def set_trees(self, ensembles: list[Ensemble]) -> None:
+        """The structure to replay, one ensemble an output."""
+        self.codings = [Coding.of(ensemble) for ensemble in ensembles]
+        test = self.columns.other(self.data.X[self.fold.test])
+        rows = np.vstack([self.train_X, test])
+        self._codes = [coding.encode(rows) for coding in self.codings]
+
+    def start_residual(self, masks: BoolArray) -> FloatArray:
+        """Residuals of the start, training rows first, shape (n_outputs, n_subsets, n_rows)."""
+        y = self.data.y[self.fold.rows].T[:, None]
+        if self.start.linear is None or self._features is None:
+            return np.repeat(y - self.mean[:, None, None], len(masks), axis=1)
+        return np.asarray(y - self.start.linear.predict(masks, self._features, self.start.penalty))
+
+    def replay(
+        self,
+        masks: BoolArray,
+        residual: FloatArray,
+        shrinkage: float,
+        cancel: Cancel,
+        first_tree: int = 0,
+    ) -> None:
+        """Replay the trees from `first_tree` on; `residual` is updated in place."""
+        for coding, codes, part in zip(self.codings, self._codes, residual, strict=True):
+            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, first_tree)
+
+    def held_out_residual(self, masks: BoolArray, shrinkage: float, cancel: Cancel) -> FloatArray:
+        """Residuals of the held-out rows, shape (n_outputs, n_subsets, n_test)."""
+        residual = self.start_residual(masks)
+        self.replay(masks, residual, shrinkage, cancel)
+        return residual[:, :, len(self.fold.train) :]
+
+    def predict(
+        self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel
+    ) -> FloatArray:
+        """Predictions of rows outside the data, shape (n_outputs, n_subsets, n_rows)."""
+        n_train, start = len(self.fold.train), self.start_residual(masks)
+        at_start = self._start_prediction(masks, X)
+        new = self.columns.other(X)
+        out = np.empty((len(start), len(masks), len(X)))
+        for k, coding in enumerate(self.codings):
+            # New rows ride along as held-out rows with target 0: what is left is -prediction.
+            residual = np.concatenate([start[k, :, :n_train], -at_start[k]], axis=1)
+            codes = np.hstack([self._codes[k][:, :n_train], coding.encode(new)])
+            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, 0)
+            out[k] = -residual[:, n_train:]
+        return out
+
+    def _start_prediction(self, masks: BoolArray, X: FloatArray) -> FloatArray:
+        if self.start.linear is None:
+            return np.broadcast_to(
+                self.mean[:, None, None], (len(self.mean), len(masks), len(X))
+            )
+        features = self.start.linear.features(X)
+        return self.start.linear.predict(masks, features, self.start.penalty)
+
+
+def _replay(
+    coding: Coding,
+    codes: CodeArray,
+    train_weight: FloatArray,
+    masks: BoolArray,
+    residual: FloatArray,
+    shrinkage: float,
+    cancel: Cancel,
+    first_tree: int,
+) -> None:
+    ensemble = coding.ensemble
+    _core.replay_boosting(
+        ensemble.feature,
+        coding.threshold,
+        ensemble.left,
+        ensemble.right,
+        ensemble.missing_left.view(np.uint8),
+        coding.category_set,
+        coding.set_offset,
+        coding.set_words,
+        ensemble.tree_offset[first_tree:],
+        codes,
+        train_weight,
+        Subsets.from_masks(masks).words,
+        ensemble.learning_rate,
+        shrinkage,
+        residual,
+        cancel,
+    )

@@ -1,0 +1,127 @@
+"""Folds, and the out-of-sample score that every cross-fitted value function shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import GroupKFold, KFold
+
+from shaff.protocols import Values
+from shaff.subsets import FloatArray, IntArray, Subsets
+from shaff.values.variance import Outcome
+
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows that a model is trained on and rows that it is measured on."""
+
+    train: IntArray
+    test: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        """All rows of the fold, training rows first: the order that the kernels expect."""
+        return np.concatenate([self.train, self.test])
+
+
+def make_folds(
+    n_rows: int,
+    cv: Any = None,
+    row_groups: npt.ArrayLike | None = None,
+    random_state: int = 0,
+    y: npt.ArrayLike | None = None,
+) -> tuple[Fold, ...]:
+    """Folds for cross-fitting.
+
+    Parameters
+    ----------
+    n_rows : int
+    cv : int, scikit-learn splitter or None
+        None means five shuffled folds. A splitter's test sets must not overlap; rows in none of
+        them are trained on but not measured.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group stay in one fold.
+    random_state : int
+    y : array or None
+        For splitters that look at it.
+
+    Examples
+    --------
+    >>> from shaff.values.cross_fitting import make_folds
+    >>> [len(fold.test) for fold in make_folds(10, cv=3)]
+    [4, 3, 3]
+    """
+    if cv is None or isinstance(cv, (int, np.integer)):
+        n_folds = _n_folds(n_rows if row_groups is None else len(np.unique(row_groups)), cv)
+        kind = KFold if row_groups is None else GroupKFold
+        cv = kind(n_folds, shuffle=True, random_state=random_state)
+    folds = tuple(
+        Fold(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
+        for train, test in cv.split(np.zeros((n_rows, 1)), y, row_groups)
+    )
+    tested = np.concatenate([fold.test for fold in folds])
+    if len(np.unique(tested)) != len(tested):
+        raise ValueError("The test sets of cv overlap; every row may be held out once.")
+    return folds
+
+
+def _n_folds(n_units: int, cv: int | None) -> int:
+    if n_units < 2:
+        raise ValueError("Cross-fitting needs at least two rows, or two groups of rows.")
+    if cv is None:
+        return min(DEFAULT_FOLDS, n_units)
+    if not 2 <= cv <= n_units:
+        raise ValueError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
+    return int(cv)
+
+
+class HeldOutScore:
+    """Turns held-out errors into values, with the folds as replicates.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    folds : tuple of Fold
+
+    Attributes
+    ----------
+    outcome : Outcome
+        With weight 0 for rows that no fold holds out.
+    """
+
+    def __init__(self, outcome: Outcome, folds: tuple[Fold, ...]) -> None:
+        measured = np.zeros(len(outcome.y), dtype=bool)
+        for fold in folds:
+            measured[fold.test] = True
+        self.folds = folds
+        self.outcome = Outcome(outcome.y, np.where(measured, outcome.weight, 0.0))
+        if self.outcome.weight.sum() <= 0:
+            raise ValueError("The rows that are held out have no weight.")
+
+    def values(self, subsets: Subsets, errors: FloatArray, influences: bool) -> Values:
+        """Values from the squared errors of the rows, shape (n_subsets, n_rows)."""
+        empty = subsets.sizes == 0
+        if self.outcome.variance == 0:
+            empty = np.ones(len(subsets), dtype=bool)
+        v = self._explained(errors)
+        replicates = np.stack([self._explained(errors, fold) for fold in self.folds], axis=1)
+        v[empty], replicates[empty] = 0.0, 0.0
+        if not influences:
+            return Values(subsets, v, None, replicates)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            psi = self.outcome.influences(errors, v)
+        psi[empty] = 0.0
+        return Values(subsets, v, psi, replicates)
+
+    def _explained(self, errors: FloatArray, left_out: Fold | None = None) -> FloatArray:
+        """v without the rows of a fold; NaN if no other row is measured."""
+        usable = self.outcome.weight > 0
+        if left_out is not None:
+            usable[left_out.test] = False
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.outcome.explained(errors, usable)

@@ -1,0 +1,169 @@
+"""Ridge regressions on every subset of columns, from one Gram matrix a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtri
+
+from shaff.subsets import BoolArray, FloatArray
+from shaff.values.categories import MeanTargets
+from shaff.values.cross_fitting import Fold
+
+Scale = Literal["linear", "normal_scores", "quadratic"]
+# Penalty per unit of training weight on standardised columns.
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+ROWS_PER_FEATURE = 15
+
+
+class LinearStart:
+    """Ridge fits of one fold.
+
+    Everything is learnt from the training rows: means, standard deviations, ranks and the mean
+    target of each category. A missing entry takes the column's mean.
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+    y : float array of shape (n_rows, n_outputs)
+    weight : float array of shape (n_rows,)
+    fold : Fold
+    categorical : bool array of shape (n_columns,)
+    scale : {"linear", "normal_scores", "quadratic"}
+        The columns as they are; their ranks as normal quantiles, so that a monotone transform of
+        a column changes nothing; or the columns, their squares and their products.
+
+    Notes
+    -----
+    A category is replaced by its mean target, one feature an output: see `MeanTargets`.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        weight: FloatArray,
+        fold: Fold,
+        categorical: BoolArray,
+        scale: Scale,
+    ) -> None:
+        self.fold, self.categorical, self.scale = fold, categorical, scale
+        train = X[fold.train]
+        self._train, self._y, self._weight = train, y[fold.train], weight[fold.train]
+        columns = [self._encode(j, train[:, j], inner=True) for j in range(X.shape[1])]
+        owner = np.repeat(np.arange(X.shape[1]), [c.shape[1] for c in columns])
+        first, second = np.triu_indices(len(owner) if scale == "quadratic" else 0)
+        self._pairs = first, second
+        # A feature belongs to a subset when both of its columns do.
+        self.owners = np.concatenate([[owner, owner], [owner[first], owner[second]]], axis=1)
+        features = np.hstack(columns)
+        total = self._weight.sum()
+        self._mean = _weighted_nanmean(features, self._weight)
+        spread = np.sqrt(_weighted_nanmean((features - self._mean) ** 2, self._weight))
+        self._scale = np.where(spread > 1e-12 * (1 + np.abs(self._mean)), spread, np.inf)
+        self.y_mean = self._weight @ self._y / total
+        Z = self._standardise(features)
+        self._gram = Z.T @ (Z * self._weight[:, None]) / total
+        self._moment = Z.T @ ((self._y - self.y_mean) * self._weight[:, None]) / total
+        self._offset = self._weight @ Z / total
+
+    def features(self, X: FloatArray, training: bool = False) -> FloatArray:
+        """Standardised features of rows; `training` says that they are the training rows."""
+        columns = [self._encode(j, X[:, j], inner=training) for j in range(X.shape[1])]
+        return self._standardise(np.hstack(columns))
+
+    def fold_features(self, X: FloatArray) -> FloatArray:
+        """Features of the rows of the fold, training rows first."""
+        return np.vstack(
+            [self.features(X[self.fold.train], training=True), self.features(X[self.fold.test])]
+        )
+
+    def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
+        """Ridge coefficients of each subset of columns, shape (n_subsets, n_features, n_outputs)."""
+        n_features = self.owners.shape[1]
+        coefficients = np.zeros((len(masks), n_features, self._moment.shape[1]))
+        gram = self._gram - np.outer(self._offset, self._offset) + penalty * np.eye(n_features)
+        for row, mask in enumerate(masks):
+            inside = np.flatnonzero(mask[self.owners].all(axis=0))
+            if len(inside):
+                factor = cho_factor(gram[np.ix_(inside, inside)])
+                coefficients[row, inside] = cho_solve(factor, self._moment[inside])
+        return coefficients
+
+    def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:
+        """Predictions, shape (n_outputs, n_subsets, n_rows)."""
+        coefficients = self.coefficients(masks, penalty)
+        return np.stack(
+            [
+                self.y_mean[k] + coefficients[:, :, k] @ (features - self._offset).T
+                for k in range(coefficients.shape[2])
+            ]
+        )
+
+    def _standardise(self, features: FloatArray) -> FloatArray:
+        Z = np.nan_to_num((features - self._mean) / self._scale, nan=0.0)
+        first, second = self._pairs
+        return np.hstack([Z, Z[:, first] * Z[:, second]]) if len(first) else Z
+
+    def _encode(self, column: int, x: FloatArray, inner: bool) -> FloatArray:
+        if self.categorical[column]:
+            means = MeanTargets(self._train[:, column], self._y, self._weight)
+            return means.transform_training() if inner else means.transform(x)
+        if self.scale == "normal_scores":
+            return normal_scores(self._train[:, column], x)[:, None]
+        return x[:, None]
+
+
+def fits(scale: Scale, n_train: int, n_columns: int) -> bool:
+    """Whether there are rows enough for the features of a scale."""
+    return scale != "quadratic" or n_columns * (n_columns + 3) // 2 <= n_train / ROWS_PER_FEATURE
+
+
+def choose_penalty(
+    starts: Sequence[LinearStart],
+    features: Sequence[FloatArray],
+    y: FloatArray,
+    weight: FloatArray,
+    masks: BoolArray,
+) -> tuple[float, float]:
+    """The penalty with the smallest held-out error over the subsets, and that error."""
+    errors = []
+    for penalty in PENALTIES:
+        error = 0.0
+        for start, Z in zip(starts, features, strict=True):
+            test = start.fold.test
+            predicted = start.predict(masks, Z[len(start.fold.train) :], penalty)
+            error += float((((y[test].T[:, None] - predicted) ** 2) @ weight[test]).sum())
+        errors.append(error)
+    best = int(np.argmin(errors))
+    return PENALTIES[best], errors[best]
+
+
+def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
+    """Normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.linear_start import normal_scores
+    >>> normal_scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, np.nan])).round(3).tolist()
+    [0.0, nan]
+    """
+    known = np.sort(reference[~np.isnan(reference)])
+    if len(known) == 0:
+        return np.full(len(x), np.nan)
+    below = np.searchsorted(known, x, side="left")
+    upto = np.searchsorted(known, x, side="right")
+    # Ties and values between two ranks take the middle; the ends stay finite.
+    share = ((below + upto) / 2 + 0.25) / (len(known) + 0.5)
+    clipped = np.clip(share, 0.5 / (len(known) + 1), 1 - 0.5 / (len(known) + 1))
+    return np.where(np.isnan(x), np.nan, ndtri(clipped))
+
+
+def _weighted_nanmean(values: FloatArray, weight: FloatArray) -> FloatArray:
+    present = ~np.isnan(values)
+    total = weight @ present
+    return np.asarray(weight @ np.where(present, values, 0.0) / np.maximum(total, 1e-300))

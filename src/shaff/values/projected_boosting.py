@@ -1,0 +1,428 @@
+"""Projected boosting: the accurate value function (ALGORITHMS section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from shaff.protocols import Values
+from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.trees import read_ensemble
+from shaff.trees.ensemble import Ensemble
+from shaff.values import boosters
+from shaff.values.arrays import Arrays, Players, read_arrays
+from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
+from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
+from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
+from shaff.values.variance import Outcome
+
+StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
+SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
+STAGE_TREES = 50
+MAX_TREES = 500
+SCOUT_TREES = 50
+SCOUT_LEARNING_RATE = 0.2
+# A stage must raise the probes' mean value by this much for boosting to go on.
+MIN_IMPROVEMENT = 5e-4
+SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
+GROWING_SHRINKAGE = 3.0
+N_PROBES = 8
+BLOCK_SUBSETS = 64
+BLOCK_BYTES = 2**28
+
+
+class ProjectedBoosting:
+    """v(U) of boosting replayed on trees that are projected on U, cross-fitted.
+
+    In each fold a booster is fitted once, on all columns. For a subset U its trees are kept but
+    seen through U: splits on other columns send a row both ways, and a cell is the set of rows
+    that reach the same leaves. The cells' steps are boosted anew, one after the other, from a
+    start that only knows U. Held-out rows give v(U).
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+        NaN is missing.
+    y : float array of shape (n_rows,) or (n_rows, n_outputs)
+        With several outputs there is a booster for each, and v sums errors and variances.
+    estimator : regressor of scikit-learn (HistGradientBoosting), LightGBM, XGBoost or CatBoost
+        Cloned for each fold and held to one thread. None is a tuned HistGradientBoosting whose
+        number of trees is chosen on held-out rows.
+    players : sequence of int arrays or None
+        Columns of each player; None means one player a column.
+    categorical : bool array of shape (n_columns,) or None
+        Columns of category codes 0, 1, ...
+    start : {"auto", "constant", "linear", "normal_scores", "quadratic"}
+        Where boosting starts: at the mean, or at a ridge fit on the columns of U: as they are, as
+        normal quantiles of their ranks, or with their squares and products. "auto" takes what
+        explains most on held-out rows, and leaves products out when rows are too few for them.
+    shrinkage : float or None
+        A cell steps by ``sum(residuals) / (count + shrinkage)``. None chooses on held-out rows.
+    cv : int, splitter or None
+        None means five folds.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group stay in one fold.
+    sample_weight : float array of shape (n_rows,) or None
+        Integer weights count as repeated rows.
+    n_jobs : int or None
+        Threads; the results are the same bits for any number.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    start_ : str
+        The start in use.
+    shrinkage_ : float
+    n_trees_ : int
+        Trees a fold.
+    gains : float array of shape (n_columns,)
+        Share of each column in the split gains of boosters grown on y itself.
+
+    Notes
+    -----
+    All choices maximise the mean of v over the full set and a few random subsets. Each v is
+    measured on held-out rows, so larger is better for every one of them.
+
+    Examples
+    --------
+    >>> from shaff.datasets import experiment_1a
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.values.projected_boosting import ProjectedBoosting
+    >>> exp = experiment_1a(n=500, random_state=0)
+    >>> boosting = ProjectedBoosting(exp.X, exp.y, random_state=0)
+    >>> subsets = Subsets.from_indices([[0, 1, 9], range(15)], n_players=15)
+    >>> bool(abs(boosting.values(subsets).v - exp.value(subsets)).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        estimator: Any = None,
+        players: Players | None = None,
+        categorical: npt.ArrayLike | None = None,
+        start: StartName = "auto",
+        shrinkage: float | None = None,
+        cv: Any = None,
+        row_groups: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        data = read_arrays(X, y, players, categorical, sample_weight)
+        if start not in ("auto", "constant", *SCALES):
+            raise ValueError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
+        if estimator is not None:
+            boosters.check_booster(estimator)
+        self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self._staged = estimator is None
+        self._estimator = boosters.default_booster() if self._staged else estimator
+        self._weighted = sample_weight is not None
+        with threadpool_limits(1, user_api="blas"):
+            self._choose_start(start)
+            self._grow()
+            self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
+
+    @classmethod
+    def from_fitted(
+        cls,
+        model: Any,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        players: Players | None = None,
+        shrinkage: float | None = None,
+        cv: Any = None,
+        row_groups: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> ProjectedBoosting:
+        """Use the trees of a fitted booster as they are.
+
+        `X` and `y` are rows that the model was not trained on. The steps of the cells are
+        cross-fitted on folds of these rows; the start is constant.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import HistGradientBoostingRegressor
+        >>> from shaff.datasets import experiment_1a
+        >>> from shaff.values.projected_boosting import ProjectedBoosting
+        >>> exp = experiment_1a(n=1000, random_state=0)
+        >>> model = HistGradientBoostingRegressor(max_features=0.3).fit(exp.X[:500], exp.y[:500])
+        >>> held_out = ProjectedBoosting.from_fitted(model, exp.X[500:], exp.y[500:])
+        >>> held_out.explained_variance() > 0.8
+        True
+        """
+        self = cls.__new__(cls)
+        data = read_arrays(X, y, players, None, sample_weight)
+        if data.y.shape[1] != 1:
+            raise ValueError("A fitted booster explains one output; y has several.")
+        ensemble = read_ensemble(model)
+        if ensemble.n_columns != data.X.shape[1]:
+            raise ValueError(
+                f"The model was fitted on {ensemble.n_columns} columns, X has {data.X.shape[1]}."
+            )
+        self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self.start_, self.n_trees_ = "constant", ensemble.n_trees
+        self.gains = _shares([ensemble], data.X.shape[1])
+        self._models = [
+            BoostingFold(data, fold, Start(), FoldColumns(data, fold, native=True))
+            for fold in self.folds
+        ]
+        for fold_model in self._models:
+            fold_model.set_trees([ensemble])
+        self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
+        return self
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+        return len(self._data.players)
+
+    def explained_variance(self) -> float:
+        """v of the full set."""
+        return float(self.values(Subsets.full(self.n_players)).v[0])
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Price each subset; replicates leave out the rows of one fold each."""
+        squared = (self._held_out_residuals(self._masks(subsets)) ** 2).sum(axis=2)
+        return self._score.values(subsets, squared, influences)
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Conditional means m_U(x), shape (n_subsets, n_rows, n_outputs).
+
+        Rows of the data are predicted by the fold that held them out (NaN if none did), other
+        rows by the mean of the folds.
+        """
+        masks = self._masks(subsets)
+        if rows is None:
+            out = self._data.y[None] - self._held_out_residuals(masks)
+            out[:, self._score.outcome.weight == 0] = np.nan
+            return out
+        new = np.ascontiguousarray(rows, dtype=np.float64)
+
+        def predict(model: BoostingFold, block: slice) -> FloatArray:
+            return model.predict(masks[block], new, self.shrinkage_, self._cancel)
+
+        out = np.zeros((len(masks), len(new), self._data.y.shape[1]))
+        for _, block, part in self._over_blocks(predict, len(masks), len(new)):
+            out[block] += part.transpose(1, 2, 0) / len(self._models)
+        return out
+
+    # Fitting ----------------------------------------------------------------------------------
+
+    def _set_up(
+        self,
+        data: Arrays,
+        cv: Any,
+        row_groups: npt.ArrayLike | None,
+        n_jobs: int | None,
+        random_state: Any,
+    ) -> None:
+        self._data, self._n_jobs = data, n_jobs
+        rng = check_random_state(random_state)
+        self._seed = int(rng.randint(2**31 - 1))
+        self.folds = make_folds(len(data.X), cv, row_groups, self._seed, data.y)
+        self._score = HeldOutScore(Outcome(data.y, data.weight), self.folds)
+        self._cancel = np.zeros(1, dtype=np.uint8)
+        self._probes = self._masks(_probes(self.n_players, rng))
+
+    def _choose_start(self, name: StartName) -> None:
+        """Fix the start; short boosters on the first fold decide between mean and ridge."""
+        starts: dict[str, list[Start]] = {"constant": [Start() for _ in self.folds]}
+        if name != "constant":
+            scale, linear = self._best_linear(SCALES if name == "auto" else (name,))
+            starts[scale] = linear
+        scouts = {key: self._new_fold(self.folds[0], parts[0]) for key, parts in starts.items()}
+        quick = boosters.default_booster(SCOUT_LEARNING_RATE)
+        folds = list(scouts.values())
+        self._fit(folds, [self._new_clones(scout, quick, SCOUT_TREES) for scout in folds])
+        self.gains = _shares([c.ensemble for c in scouts["constant"].codings], self._data.X.shape[1])
+        errors = {key: self._probe_error([scout]) for key, scout in scouts.items()}
+        self.start_ = min(errors, key=lambda key: errors[key]) if name == "auto" else name
+        scout = scouts[self.start_]
+        at_start = self._residual_error([scout], [scout.start_residual(self._probes)])
+        chosen = zip(self.folds, starts[self.start_], strict=True)
+        self._models = [self._new_fold(fold, start) for fold, start in chosen]
+        self._trees_help = self._improves(errors[self.start_], at_start, [scout])
+        for model in self._models:
+            model.set_trees([coding.ensemble.first_trees(0) for coding in scout.codings])
+
+    def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
+        """The scale of the columns, and the penalty, with the smallest held-out error."""
+        data, candidates = self._data, []
+        n_train = min(len(fold.train) for fold in self.folds)
+        usable = [s for s in scales if fits(s, n_train, data.X.shape[1]) or len(scales) == 1]
+        for scale in usable:
+            linear = [
+                LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
+                for fold in self.folds
+            ]
+            features = [part.fold_features(data.X) for part in linear]
+            penalty, error = choose_penalty(linear, features, data.y, data.weight, self._probes)
+            candidates.append((error, scale, [Start(part, penalty) for part in linear]))
+        _, scale, starts = min(candidates, key=lambda candidate: candidate[0])
+        return scale, starts
+
+    def _new_fold(self, fold: Fold, start: Start) -> BoostingFold:
+        native = boosters.takes_categories(self._estimator)
+        return BoostingFold(self._data, fold, start, FoldColumns(self._data, fold, native))
+
+    def _new_clones(self, model: BoostingFold, estimator: Any, n_trees: int | None) -> list[Any]:
+        """One unfitted booster an output; `n_trees` is for the default booster."""
+        clones = [
+            boosters.prepare(estimator, model.columns.categorical, self._seed + k)
+            for k in range(self._data.y.shape[1])
+        ]
+        for clone in clones:
+            if n_trees is not None:
+                clone.set_params(max_iter=n_trees, warm_start=True)
+        return clones
+
+    def _fit(self, models: list[BoostingFold], clones: list[list[Any]]) -> None:
+        """Fit every fold's boosters and take their trees over; folds run in parallel."""
+
+        def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
+            weight = model.train_weight if self._weighted else None
+            target, categorical = model.target(output), model.columns.categorical
+            return read_ensemble(
+                boosters.fit(clone, model.train_X, target, weight, categorical)
+            )
+
+        n_outputs = self._data.y.shape[1]
+        tasks = [
+            (model, clone, k)
+            for model, parts in zip(models, clones, strict=True)
+            for k, clone in enumerate(parts)
+        ]
+        ensembles = self._parallel(fit, tasks)
+        for index, model in enumerate(models):
+            model.set_trees(ensembles[index * n_outputs : (index + 1) * n_outputs])
+
+    def _grow(self) -> None:
+        """Fit the boosters; the default one in stages, until held-out rows gain no more."""
+        if not self._staged:
+            self._fit(self._models, [self._new_clones(m, self._estimator, None) for m in self._models])
+            self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
+            return
+        clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
+        residuals = [model.start_residual(self._probes) for model in self._models]
+        best, self.n_trees_, grown = self._residual_error(self._models, residuals), 0, 0
+        # The scout saves whole stages where the start has said it all.
+        while self._trees_help and grown < MAX_TREES:
+            self._grow_stage(clones, residuals, grown)
+            grown += STAGE_TREES
+            error = self._residual_error(self._models, residuals)
+            if not self._improves(error, best, self._models):
+                break
+            best, self.n_trees_ = error, grown
+        for model in self._models:
+            model.set_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
+
+    def _grow_stage(self, clones: list[list[Any]], residuals: list[FloatArray], grown: int) -> None:
+        for parts in clones:
+            for k, clone in enumerate(parts):
+                # A new seed: the same one would offer each stage the same columns again.
+                clone.set_params(max_iter=grown + STAGE_TREES, random_state=self._seed + k + grown)
+        self._fit(self._models, clones)
+        for model, residual in zip(self._models, residuals, strict=True):
+            model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, grown)
+
+    def _choose_shrinkage(self) -> float:
+        if self.n_trees_ == 0:
+            return GROWING_SHRINKAGE
+        errors = [self._probe_error(self._models, shrinkage) for shrinkage in SHRINKAGES]
+        return SHRINKAGES[int(np.argmin(errors))]
+
+    def _probe_error(
+        self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
+    ) -> float:
+        residuals = [model.start_residual(self._probes) for model in models]
+
+        def replay(model: BoostingFold, residual: FloatArray) -> None:
+            model.replay(self._probes, residual, shrinkage, self._cancel)
+
+        self._parallel(replay, list(zip(models, residuals, strict=True)))
+        return self._residual_error(models, residuals)
+
+    def _residual_error(self, models: list[BoostingFold], residuals: list[FloatArray]) -> float:
+        """Summed squared error of the held-out rows over the probes."""
+        error = 0.0
+        for model, residual in zip(models, residuals, strict=True):
+            held_out = residual[:, :, len(model.fold.train) :]
+            error += float((held_out**2 @ self._data.weight[model.fold.test]).sum())
+        return error
+
+    def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
+        """Whether the probes' mean value rose by enough."""
+        weight = sum(self._data.weight[model.fold.test].sum() for model in models)
+        one_value = self._score.outcome.variance * weight * len(self._probes)
+        return error < best - MIN_IMPROVEMENT * one_value
+
+    # Evaluation -------------------------------------------------------------------------------
+
+    def _masks(self, subsets: Subsets) -> BoolArray:
+        if subsets.n_players != self.n_players:
+            raise ValueError(
+                f"The subsets are over {subsets.n_players} players, expected {self.n_players}."
+            )
+        return subsets.to_columns(self._data.players, self._data.X.shape[1]).masks()
+
+    def _held_out_residuals(self, masks: BoolArray) -> FloatArray:
+        """Shape (n_subsets, n_rows, n_outputs); 0 for rows that no fold holds out."""
+
+        def evaluate(model: BoostingFold, block: slice) -> FloatArray:
+            return model.held_out_residual(masks[block], self.shrinkage_, self._cancel)
+
+        out = np.zeros((len(masks), *self._data.y.shape))
+        with threadpool_limits(1, user_api="blas"):
+            for model, block, part in self._over_blocks(evaluate, len(masks), 0):
+                out[block, model.fold.test] = part.transpose(1, 2, 0)
+        return out
+
+    def _over_blocks(
+        self, function: Callable[..., FloatArray], n_subsets: int, n_extra_rows: int
+    ) -> list[tuple[BoostingFold, slice, FloatArray]]:
+        """Apply to each fold and block of subsets; the blocks do not depend on `n_jobs`."""
+        row_bytes = 8 * (len(self._data.X) + n_extra_rows) * self._data.y.shape[1]
+        size = int(np.clip(BLOCK_BYTES // row_bytes, 1, BLOCK_SUBSETS))
+        tasks = [
+            (model, slice(first, min(first + size, n_subsets)))
+            for first in range(0, n_subsets, size)
+            for model in self._models
+        ]
+        parts = self._parallel(function, tasks)
+        return [(*task, part) for task, part in zip(tasks, parts, strict=True)]
+
+    def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+        """Run in threads; when one fails or is interrupted, the others stop early."""
+        self._cancel[0] = 0
+        try:
+            calls = (delayed(function)(*task) for task in tasks)
+            return list(Parallel(n_jobs=self._n_jobs, require="sharedmem")(calls))
+        except BaseException:
+            self._cancel[0] = 1
+            raise
+
+
+def _probes(n_players: int, rng: np.random.RandomState) -> Subsets:
+    """The full set and random subsets of all sizes, on which choices are made."""
+    masks = np.ones((1 + N_PROBES, n_players), dtype=bool)
+    sizes = np.linspace(1, max(n_players - 1, 1), N_PROBES).round().astype(int)
+    for mask, size in zip(masks[1:], sizes, strict=True):
+        mask[rng.permutation(n_players)[size:]] = False
+    return Subsets.from_masks(masks)
+
+
+def _shares(ensembles: list[Ensemble], n_columns: int) -> FloatArray:
+    total = np.sum([ensemble.column_gains() for ensemble in ensembles], axis=0)
+    return np.asarray(total / total.sum() if total.sum() > 0 else np.zeros(n_columns))

@@ -1,0 +1,233 @@
+"""Step 2 of the paper: projected random forests (Algorithm 1 and section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+
+from shaff import _core
+from shaff.protocols import Values
+from shaff.subsets import FloatArray, Subsets
+from shaff.trees.forest import Forest, RankedData
+from shaff.values.variance import Outcome
+
+FOREST_ERRORS = ("unbiased", "plain")
+N_TREE_BLOCKS = 10
+_CELLS_PER_TASK = 4_000_000  # doubles that one task may hold at a time
+BagArray = npt.NDArray[np.uint16]
+
+
+class ProjectedForest:
+    """Value function: out-of-bag explained variance of the forest projected on a subset.
+
+    Parameters
+    ----------
+    forest : Forest
+    X : float array of shape (n_rows, n_columns), with NaN for missing
+    y : float array of shape (n_rows,) or (n_rows, n_outputs)
+    bags : uint16 array of shape (n_trees, n_rows)
+        How often each row is in the bag of each tree; only trees whose bag lacks it predict a row.
+    sample_weight : float array of shape (n_rows,) or None
+    players : list of int arrays or None
+        The columns of each player; None makes each column a player.
+    min_node_size : float, default=5
+        Least in-bag weight of a projected cell.
+    error : {"unbiased", "plain"}, default="unbiased"
+        "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
+        unbiased estimate of the error of the infinite forest, from products of the errors of
+        different trees, so that far fewer trees do.
+    n_jobs : int or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.datasets import experiment_2
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.trees.bags import forest_bags
+    >>> from shaff.trees.forest import read_forest
+    >>> from shaff.values.projected_forest import ProjectedForest
+    >>> exp = experiment_2(n=500, random_state=0)
+    >>> model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
+    >>> forest = read_forest(model.estimators_, n_columns=15)
+    >>> prf = ProjectedForest(forest, exp.X, exp.y, forest_bags(model, len(exp.X)))
+    >>> prf.values(Subsets.from_indices([[0, 1, 2], [10]], 15)).v.round(1).tolist()
+    [0.5, -0.0]
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        X: FloatArray,
+        y: FloatArray,
+        bags: BagArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        players: Sequence[npt.NDArray[np.intp]] | None = None,
+        min_node_size: float = 5,
+        error: str = "unbiased",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.forest = forest
+        self.X = X
+        self.outcome = Outcome.of(y, sample_weight)
+        self.bags = np.ascontiguousarray(bags, dtype=np.uint16)
+        self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
+        self.min_node_size = float(min_node_size)
+        self.error = error
+        self.n_jobs = n_jobs
+        self._ranked = RankedData.from_matrix(X)
+        self._cuts = self._ranked.cuts(forest)
+        self._n_predictions = (self.bags == 0).sum(axis=0)
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+        return len(self.players)
+
+    @property
+    def tree_blocks(self) -> list[range]:
+        """The trees in up to ten blocks: what the jackknife leaves out in turn."""
+        bounds = np.linspace(0, self.forest.n_trees, min(N_TREE_BLOCKS, self.forest.n_trees) + 1)
+        edges = bounds.astype(int)
+        return [range(a, b) for a, b in pairwise(edges)]
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Price each subset; a task is a block of subsets over all trees, in tree order."""
+        columns = subsets.to_columns(self.players, self.X.shape[1])
+        cancel = np.zeros(1, dtype=np.uint8)
+        blocks = self._blocks(columns, len(self.tree_blocks) if influences else 1)
+        tasks = (delayed(self._price)(block, influences, cancel) for block in blocks)
+        try:
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        except BaseException:
+            cancel[0] = 1  # worker threads end at their next poll
+            raise
+        empty = subsets.sizes == 0
+        v = np.concatenate([part[0] for part in parts])
+        v[empty] = 0.0
+        if not influences:
+            return Values(subsets, v)
+        psi = np.concatenate([part[1] for part in parts])
+        replicates = np.concatenate([part[2] for part in parts])
+        psi[empty] = 0.0
+        replicates[empty] = 0.0
+        return Values(subsets, v, psi, replicates)
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Conditional means of the projected forest, shape (n_subsets, n_rows, n_outputs).
+
+        ``rows=None``: the training rows, out of bag (NaN where no tree has a row out of bag).
+        """
+        columns = subsets.to_columns(self.players, self.X.shape[1])
+        cancel = np.zeros(1, dtype=np.uint8)
+        everything = range(self.forest.n_trees)
+        if rows is None:
+            total, _ = self._sums(columns, everything, cancel)
+            with np.errstate(invalid="ignore"):
+                return np.asarray(total / self._n_predictions[:, None], dtype=np.float64)
+        return self._with_queries(np.asarray(rows, dtype=np.float64))._predict_queries(
+            columns, everything, cancel, len(self.X)
+        )
+
+    def _predict_queries(
+        self, columns: Subsets, trees: range, cancel: npt.NDArray[np.uint8], n_train: int
+    ) -> FloatArray:
+        is_query = np.zeros(len(self.X), dtype=np.uint8)
+        is_query[n_train:] = 1
+        total, _ = self._sums(columns, trees, cancel, is_query)
+        return np.asarray(total[:, n_train:] / len(trees), dtype=np.float64)
+
+    def _with_queries(self, rows: FloatArray) -> ProjectedForest:
+        """The same forest with further rows that are in no bag."""
+        n_new, n_outputs = len(rows), self.outcome.y.shape[1]
+        return ProjectedForest(
+            self.forest,
+            np.vstack([self.X, rows]),
+            np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
+            np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
+            sample_weight=np.append(self.outcome.weight, np.ones(n_new)),
+            players=self.players,
+            min_node_size=self.min_node_size,
+            error=self.error,
+            n_jobs=self.n_jobs,
+        )
+
+    def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
+        per_subset = n_parts * len(self.X) * (self.outcome.y.shape[1] + 1)
+        by_memory = max(1, _CELLS_PER_TASK // per_subset)
+        by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
+        size = min(32, by_memory, max(1, by_jobs))
+        return [columns[start : start + size] for start in range(0, len(columns), size)]
+
+    def _sums(
+        self,
+        columns: Subsets,
+        trees: range,
+        cancel: npt.NDArray[np.uint8],
+        is_query: npt.NDArray[np.uint8] | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        n_rows, n_outputs = self.outcome.y.shape
+        total = np.zeros((len(columns), n_rows, n_outputs))
+        squares = np.zeros((len(columns), n_rows))
+        _core.project_forest(
+            self.forest.offsets,
+            self.forest.feature,
+            self._cuts,
+            self.forest.left,
+            self.forest.right,
+            self.forest.missing_left,
+            self._ranked.codes,
+            self._ranked.has_missing,
+            self.bags,
+            self.outcome.weight,
+            np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
+            self.outcome.y,
+            self.min_node_size,
+            trees.start,
+            trees.stop,
+            columns.words,
+            total,
+            squares,
+            cancel,
+        )
+        return total, squares
+
+    def _price(
+        self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]
+    ) -> tuple[FloatArray, npt.NDArray[np.float32] | None, FloatArray | None]:
+        blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
+        sums = [self._sums(columns, trees, cancel) for trees in blocks]
+        total, squares = sums[0][0].copy(), sums[0][1].copy()
+        for block_total, block_squares in sums[1:]:
+            total += block_total
+            squares += block_squares
+        errors, usable = self._errors(total, squares, self._n_predictions)
+        v = self.outcome.explained(errors, usable)
+        if not influences:
+            return v, None, None
+        replicates = np.empty((len(columns), len(blocks)))
+        for b, (trees, (block_total, block_squares)) in enumerate(zip(blocks, sums, strict=True)):
+            count = self._n_predictions - (self.bags[trees.start : trees.stop] == 0).sum(axis=0)
+            left_out = self._errors(total - block_total, squares - block_squares, count)
+            replicates[:, b] = self.outcome.explained(*left_out)
+        errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
+        return v, self.outcome.influences(errors, v), replicates
+
+    def _errors(
+        self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Squared error of each row, and which rows have one."""
+        y = self.outcome.y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.error == "plain":
+                residual = y - total / count[:, None]
+                return (residual**2).sum(axis=2), count >= 1
+            # Sum over pairs of different trees of the product of their errors.
+            sum_of_errors = ((count[:, None] * y - total) ** 2).sum(axis=2)
+            errors_squared = count * (y**2).sum(axis=1) - 2 * (y * total).sum(axis=2) + squares
+            return (sum_of_errors - errors_squared) / (count * (count - 1)), count >= 2

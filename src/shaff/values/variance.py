@@ -1,0 +1,69 @@
+"""One place for the definition of v: explained variance from out-of-sample errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shaff.subsets import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The targets with their weights and variance.
+
+    Parameters
+    ----------
+    y : float array of shape (n_rows, n_outputs)
+    weight : float array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.variance import Outcome
+    >>> Outcome.of(np.array([[0.0], [2.0]])).variance
+    2.0
+    """
+
+    y: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, y: FloatArray, sample_weight: FloatArray | None = None) -> Outcome:
+        """Targets of shape (n,) or (n, n_outputs); no weights means ones."""
+        y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        return cls(y, weight)
+
+    @property
+    def squares(self) -> FloatArray:
+        """Squared distance of each row to the mean, summed over the outputs."""
+        mean = np.average(self.y, axis=0, weights=self.weight)
+        return np.asarray(((self.y - mean) ** 2).sum(axis=1), dtype=np.float64)
+
+    @property
+    def variance(self) -> float:
+        """Sample variance (n - 1), summed over the outputs; integer weights count rows."""
+        whole = np.array_equal(self.weight, np.round(self.weight))
+        n = self.weight.sum() if whole else float(len(self.weight))
+        return float(np.average(self.squares, weights=self.weight) * n / max(n - 1, 1))
+
+    def explained(
+        self, errors: FloatArray, usable: npt.NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """v of each subset from the rows' squared errors, shape (n_subsets, n_rows).
+
+        ``usable`` marks the rows that have an out-of-sample error.
+        """
+        weight = self.weight if usable is None else np.where(usable, self.weight, 0.0)
+        mean_error = np.where(weight > 0, errors, 0.0) @ weight / weight.sum()
+        return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
+
+    def influences(self, errors: FloatArray, v: FloatArray) -> npt.NDArray[np.float32]:
+        """Influence of each row on v (ALGORITHMS section 6), centred, times its weight."""
+        psi = ((1 - v[:, None]) * self.squares - errors) / self.variance
+        psi *= self.weight / self.weight.mean()
+        psi -= psi.mean(axis=1, keepdims=True)
+        return psi.astype(np.float32)

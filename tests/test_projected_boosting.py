@@ -1,0 +1,409 @@
+"""Projected boosting against its slow oracle, the libraries' own predictions and closed forms."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from boosters import ALL, hist_gradient_boosting, lightgbm, messy_data, xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from projection_oracle import replay
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import KFold, TimeSeriesSplit
+
+from shaff import _core
+from shaff.datasets import experiment_1a, experiment_2
+from shaff.subsets import Subsets
+from shaff.trees import read_ensemble
+from shaff.trees.coding import Coding
+from shaff.trees.ensemble import Ensemble, Tree
+from shaff.values.cross_fitting import make_folds
+from shaff.values.linear_start import normal_scores
+from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.ridge import RidgeValues
+
+HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
+
+
+def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage):
+    coding = Coding.of(ensemble)
+    out = np.tile(np.asarray(residual, dtype=float), (len(masks), 1))
+    _core.replay_boosting(
+        ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
+        ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
+        coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
+        Subsets.from_masks(masks).words, learning_rate, shrinkage, out, np.zeros(1, np.uint8),
+    )  # fmt: skip
+    return out
+
+
+def random_tree(rng, n_leaves, p, categories):
+    """Grow by splitting random leaves; categorical splits on the last column if asked."""
+    feature, threshold, left, right = [-1], [0.0], [0], [0]
+    sets = {}
+    for _ in range(n_leaves - 1):
+        leaf = rng.choice([i for i, f in enumerate(feature) if f < 0])
+        feature[leaf] = int(rng.integers(p))
+        threshold[leaf] = float(rng.integers(-2, 3) / 2)
+        if categories and feature[leaf] == p - 1:
+            sets[int(leaf)] = rng.choice(70, size=30, replace=False)
+        left[leaf], right[leaf] = len(feature), len(feature) + 1
+        for column in (feature, threshold, left, right):
+            column += [-1 if column is feature else 0] * 2
+    n = len(feature)
+    missing_left, value = rng.random(n) < 0.5, rng.standard_normal(n)
+    return Tree(feature, threshold, left, right, missing_left, value, np.zeros(n), sets)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_leaves=st.integers(1, 90),
+    n_train=st.integers(1, 60),
+    p=st.integers(1, 5),
+    categories=st.booleans(),
+    shrinkage=st.sampled_from([0.0, 1.0, 7.5]),
+)
+def test_kernel_equals_oracle(seed, n_leaves, n_train, p, categories, shrinkage):
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, n_leaves, p, categories) for _ in range(3)]
+    header = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
+    ensemble = Ensemble.from_trees(trees, p, **header)
+    X = rng.integers(-3, 4, size=(n_train + 15, p)) / 2
+    if categories:
+        X[:, -1] = rng.integers(0, 70, len(X))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    residual, weight = rng.standard_normal(len(X)), rng.integers(0, 3, len(X)).astype(float)
+    masks = rng.random((6, p)) < 0.5
+    got = kernel(ensemble, X, residual, n_train, weight, masks, 0.3, shrinkage)
+    for row, mask in zip(got, masks, strict=True):
+        subset = set(np.flatnonzero(mask))
+        expected = replay(ensemble, X, residual, n_train, weight, subset, 0.3, shrinkage)
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [50, 70_000])
+def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
+    # Above 65 534 rows the cells are numbered in 32 bits.
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n_rows, 4)), rng.standard_normal(n_rows)
+    header = {"base_score": 0.0, "learning_rate": 0.1, "shrinkage": 0.0}
+    ensemble = Ensemble.from_trees([random_tree(rng, 200, 4, False) for _ in range(3)], 4, **header)
+    masks = rng.random((9, 4)) < 0.5
+    n_train, weight = n_rows - 10, np.ones(n_rows)
+    together = kernel(ensemble, X, y, n_train, weight, masks, 0.1, 2.0)
+    for row, mask in zip(together, masks, strict=True):
+        alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0)
+        np.testing.assert_array_equal(row, alone[0])
+
+
+@pytest.mark.parametrize("booster", ALL)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_replay_on_all_columns_is_the_library_s_own_model(booster, missing):
+    X, y = messy_data(missing=missing)
+    model = booster().fit(X, y)
+    ensemble = read_ensemble(model)
+    X_new, _ = messy_data(seed=1, missing=missing)
+    rows = np.vstack([X, X_new])
+    residual = np.concatenate([y - y.mean(), np.full(len(X_new), -y.mean())])
+    everything = np.ones((1, 5), dtype=bool)
+    got = kernel(
+        ensemble, rows, residual, len(X), np.ones(len(rows)), everything,
+        ensemble.learning_rate, ensemble.shrinkage,
+    )[0]  # fmt: skip
+    np.testing.assert_allclose(y - got[: len(X)], model.predict(X), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(-got[len(X) :], model.predict(X_new), rtol=1e-5, atol=1e-5)
+
+
+def weighted_boosting(X, y, weight, groups, **options):
+    return ProjectedBoosting.from_fitted(
+        options.pop("model"), X, y, sample_weight=weight, row_groups=groups, **options
+    )
+
+
+@pytest.mark.parametrize("booster", [hist_gradient_boosting, lightgbm, xgboost])
+def test_values_equal_the_definition(booster):
+    X, y = messy_data(n=120)
+    model = booster().fit(*messy_data(seed=3))
+    boosting = ProjectedBoosting.from_fitted(model, X, y, shrinkage=2.0, cv=3, random_state=0)
+    values = boosting.values(HALF, influences=True)
+    ensemble = read_ensemble(model)
+    for mask, v, psi in zip(HALF.masks(), values.v, values.influences, strict=True):
+        error = np.empty(len(y))
+        for fold in boosting.folds:
+            rows, n_train = fold.rows, len(fold.train)
+            start = y[rows] - y[fold.train].mean()
+            residual = replay(ensemble, X[rows], start, n_train, np.ones(120),
+                              set(np.flatnonzero(mask)), ensemble.learning_rate, 2.0)  # fmt: skip
+            error[fold.test] = residual[n_train:]
+        if not mask.any():
+            assert v == 0
+            assert not psi.any()
+            continue
+        assert v == pytest.approx(1 - np.mean(error**2) / y.var(ddof=1))
+        influence = ((1 - v) * (y - y.mean()) ** 2 - error**2) / y.var(ddof=1)
+        np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
+
+
+def test_predict_gives_the_held_out_predictions():
+    X, y = messy_data()
+    boosting = ProjectedBoosting(X, y, cv=3, random_state=0)
+    predicted = boosting.predict(HALF)
+    assert predicted.shape == (5, len(y), 1)
+    v = 1 - ((y - predicted[:, :, 0]) ** 2).mean(axis=1) / y.var(ddof=1)
+    np.testing.assert_allclose(boosting.values(HALF).v[1:], v[1:])
+    new = boosting.predict(HALF, X[:7])
+    assert new.shape == (5, 7, 1)
+    np.testing.assert_allclose(new[0], y.mean(), atol=0.2)
+
+
+@pytest.mark.parametrize("start", ["constant", "linear", "normal_scores"])
+def test_new_rows_are_predicted_like_held_out_ones(start):
+    X, y = messy_data()
+    half = np.arange(len(y)) % 2 == 0
+
+    class OneFold:
+        def split(self, X, y=None, groups=None):
+            yield np.flatnonzero(half), np.flatnonzero(~half)
+
+    boosting = ProjectedBoosting(X, y, start=start, cv=OneFold(), shrinkage=3.0, random_state=0)
+    held_out = boosting.predict(HALF)
+    assert np.isnan(held_out[:, half]).all()
+    np.testing.assert_allclose(boosting.predict(HALF, X[~half]), held_out[:, ~half], atol=1e-9)
+
+
+def test_same_bits_for_any_number_of_jobs():
+    X, y = messy_data()
+    results = [
+        ProjectedBoosting(X, y, n_jobs=n_jobs, random_state=0).values(HALF, influences=True)
+        for n_jobs in (1, 2, 3)
+    ]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].v, other.v)
+        np.testing.assert_array_equal(results[0].influences, other.influences)
+
+
+def test_linear_start_equals_ridge_on_the_subset():
+    X, y = messy_data(missing=0.0)
+    ridge = RidgeValues(X, y, cv=3, random_state=0)
+    predicted = ridge.predict(HALF)
+    folds = ridge._score.folds
+    for mask, m in zip(HALF.masks(), predicted, strict=True):
+        for fold in folds:
+            train = X[fold.train][:, mask]
+            if not mask.any():
+                np.testing.assert_allclose(m[fold.test, 0], y[fold.train].mean())
+                continue
+            mean, sd = train.mean(axis=0), train.std(axis=0)
+            model = Ridge(alpha=ridge.penalty * len(train)).fit((train - mean) / sd, y[fold.train])
+            expected = model.predict((X[fold.test][:, mask] - mean) / sd)
+            np.testing.assert_allclose(m[fold.test, 0], expected, atol=1e-8)
+
+
+def test_linear_start_with_missing_entries_and_categories():
+    rng = np.random.default_rng(0)
+    n = 1500
+    X = np.column_stack([rng.standard_normal(n), rng.integers(0, 4, n), rng.integers(0, 100, n)])
+    y = X[:, 0] + np.array([0.0, 2.0, -1.0, 1.0])[X[:, 1].astype(int)] + 0.3 * rng.standard_normal(n)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    categorical = [False, True, True]
+    ridge = RidgeValues(X, y, categorical=categorical, random_state=0)
+    v = ridge.values(Subsets.singletons(3)).v
+    truth = np.array([1, 1.25, 0]) / (1 + 1.25 + 0.09)
+    # 5 % of the entries are missing and explain nothing.
+    np.testing.assert_allclose(v, 0.95 * truth, atol=0.05)
+    assert abs(v[2]) < 0.01
+    for start in ("linear", "normal_scores", "constant"):
+        boosting = ProjectedBoosting(X, y, categorical=categorical, start=start, random_state=0)
+        np.testing.assert_allclose(
+            boosting.values(Subsets.singletons(3)).v, 0.95 * truth, atol=0.05
+        )
+
+
+def test_linear_start_with_empty_and_constant_columns():
+    X, y = messy_data(missing=0.0)
+    X[:, 3], X[:, 4] = np.nan, 1.0
+    for scale in ("linear", "normal_scores"):
+        v = RidgeValues(X, y, scale=scale, random_state=0).values(Subsets.singletons(5)).v
+        assert np.isfinite(v).all()
+        np.testing.assert_allclose(v[3:], 0, atol=0.02)
+
+
+def test_normal_scores_ignore_monotone_transforms():
+    rng = np.random.default_rng(0)
+    reference, x = rng.standard_normal(200), rng.standard_normal(50)
+    np.testing.assert_array_equal(
+        normal_scores(reference, x), normal_scores(np.exp(reference), np.exp(x))
+    )
+    assert np.corrcoef(normal_scores(reference, reference), reference)[0, 1] > 0.99
+
+
+def test_shift_and_scale_of_y_change_nothing():
+    X, y = messy_data()
+    first = ProjectedBoosting(X, y, random_state=0).values(HALF).v
+    second = ProjectedBoosting(X, 8 * y - 100, random_state=0).values(HALF).v
+    np.testing.assert_allclose(first, second, atol=5e-3)
+
+
+def test_integer_weights_are_repeated_rows():
+    X, y = messy_data(n=150)
+    weight = np.random.default_rng(1).integers(1, 4, 150)
+    model = hist_gradient_boosting().fit(*messy_data(seed=3))
+    groups = np.arange(150)
+    cv = KFold(3)
+    repeat = np.repeat(groups, weight)
+    folds = make_folds(150, cv)
+
+    class SameFolds:
+        def split(self, X, y=None, groups=None):
+            for fold in folds:
+                held_out = np.isin(repeat, fold.test)
+                yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+    options = {"model": model, "shrinkage": 2.0}
+    light = weighted_boosting(X, y, weight, None, cv=cv, **options)
+    heavy = weighted_boosting(X[repeat], y[repeat], None, None, cv=SameFolds(), **options)
+    np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
+    ridge = [
+        RidgeValues(X, y, sample_weight=weight, cv=cv),
+        RidgeValues(X[repeat], y[repeat], cv=SameFolds()),
+    ]
+    np.testing.assert_allclose(ridge[0].values(HALF).v, ridge[1].values(HALF).v, atol=1e-10)
+
+
+def test_several_outputs_sum_errors_and_variances():
+    X, y = messy_data()
+    other = np.random.default_rng(0).standard_normal(len(y))
+    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0}
+    one = ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), **options)
+    both = ProjectedBoosting(
+        X, np.column_stack([y, other]), estimator=hist_gradient_boosting(max_features=0.5), **options
+    )
+    np.testing.assert_allclose(both.predict(HALF)[:, :, 0], one.predict(HALF)[:, :, 0])
+    error = ((other - both.predict(HALF)[:, :, 1]) ** 2).mean(axis=1)
+    first = (1 - one.values(HALF).v) * y.var(ddof=1)
+    expected = 1 - (first + error) / (y.var(ddof=1) + other.var(ddof=1))
+    np.testing.assert_allclose(both.values(HALF).v[1:], expected[1:])
+
+
+def test_players_of_several_columns():
+    X, y = messy_data()
+    players = [np.array([0, 1]), np.array([2]), np.array([3, 4])]
+    grouped = ProjectedBoosting(X, y, players=players, start="constant", random_state=0, shrinkage=3)
+    assert grouped.n_players == 3
+    v = grouped.values(Subsets.full(3)).v[0]
+    assert v == grouped.explained_variance()
+    assert grouped.values(Subsets.from_indices([[0, 1]], 3)).v[0] > 0.5 * v
+
+
+def test_folds():
+    groups = np.repeat(np.arange(20), 5)
+    for fold in make_folds(100, 4, groups):
+        assert not set(groups[fold.train]) & set(groups[fold.test])
+    last = make_folds(100, TimeSeriesSplit(3))
+    assert sum(len(fold.test) for fold in last) == 75
+    with pytest.raises(ValueError, match="cv=1"):
+        make_folds(100, 1)
+    with pytest.raises(ValueError, match="cv=30"):
+        make_folds(100, 30, groups)
+
+
+def test_rows_that_no_fold_holds_out_do_not_count():
+    X, y = messy_data()
+    boosting = ProjectedBoosting(X, y, cv=TimeSeriesSplit(3), random_state=0)
+    held_out = boosting.predict(HALF)[:, :, 0]
+    measured = ~np.isnan(held_out[0])
+    error = ((y - held_out)[:, measured] ** 2).mean(axis=1)
+    v = boosting.values(HALF, influences=True)
+    np.testing.assert_allclose(v.v[1:], 1 - error[1:] / y[measured].var(ddof=1))
+    assert v.replicates.shape == (5, 3)
+
+
+def test_boosters_of_other_libraries_are_cloned():
+    X, y = messy_data()
+    for estimator in (lightgbm(feature_fraction_bynode=0.5), xgboost(colsample_bynode=0.5)):
+        boosting = ProjectedBoosting(X, y, estimator=estimator, random_state=0)
+        assert boosting.n_trees_ == 20
+        assert boosting.explained_variance() > 0.6
+        assert not hasattr(estimator, "n_features_in_") or estimator.__sklearn_is_fitted__() is False
+
+
+def test_boosters_that_look_at_all_columns_get_a_warning():
+    X, y = messy_data()
+    with pytest.warns(UserWarning, match="looks at all columns"):
+        ProjectedBoosting(X, y, estimator=hist_gradient_boosting(), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), random_state=0)
+
+
+def test_bad_input():
+    X, y = messy_data()
+    with pytest.raises(TypeError, match="LinearRegression is not a booster"):
+        ProjectedBoosting(X, y, estimator=LinearRegression())
+    with pytest.raises(ValueError, match="start='mean'"):
+        ProjectedBoosting(X, y, start="mean")
+    with pytest.raises(ValueError, match="do not match"):
+        ProjectedBoosting(X, y[:-1])
+    with pytest.raises(ValueError, match="non-negative"):
+        ProjectedBoosting(X, y, sample_weight=-np.ones(len(y)))
+    with pytest.raises(ValueError, match="missing or infinite"):
+        ProjectedBoosting(X, np.where(y > 1, np.nan, y))
+    model = hist_gradient_boosting().fit(X, y)
+    with pytest.raises(ValueError, match="fitted on 5 columns, X has 4"):
+        ProjectedBoosting.from_fitted(model, X[:, :4], y)
+    with pytest.raises(ValueError, match="over 3 players"):
+        ProjectedBoosting.from_fitted(model, X, y).values(Subsets.full(3))
+
+
+def test_constant_target_explains_nothing():
+    X, _ = messy_data()
+    assert ProjectedBoosting(X, np.full(len(X), 3.0), random_state=0).explained_variance() == 0
+
+
+def test_noise_is_worth_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 5)), rng.standard_normal(600)
+    assert np.abs(ProjectedBoosting(X, y, random_state=0).values(HALF).v).max() < 0.03
+
+
+def test_categories_keep_their_value():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 300, 3000)
+    X = np.column_stack([codes, rng.integers(0, 30, 3000), rng.standard_normal(3000)])
+    effect = rng.standard_normal(300)
+    y = effect[codes] + X[:, 2] + 0.2 * rng.standard_normal(3000)
+    boosting = ProjectedBoosting(X, y, categorical=[True, True, False], random_state=0)
+    v = boosting.values(Subsets.singletons(3)).v
+    # Ten rows a category: its mean is known up to a tenth of the variance.
+    assert 0.35 < v[0] < 0.5
+    assert abs(v[1]) < 0.02
+    assert v[2] == pytest.approx(0.48, abs=0.05)
+
+
+@pytest.mark.parametrize("start", ["auto", "constant"])
+def test_values_are_near_the_closed_form(start):
+    exp = experiment_1a(n=2000, random_state=11)
+    masks = np.random.default_rng(0).random((30, 15)) < 0.5
+    subsets = Subsets.from_masks(masks)
+    v = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0).values(subsets).v
+    error = np.sqrt(np.mean((v - exp.value(subsets)) ** 2))
+    assert error < (0.015 if start == "auto" else 0.04)
+
+
+def test_monotone_transforms_cost_little():
+    exp = experiment_1a(n=2000, random_state=11)
+    X = np.column_stack([f(x) for f, x in zip([np.exp, np.arctan, lambda t: t**3] * 5, exp.X.T)])
+    subsets = Subsets.from_masks(np.random.default_rng(0).random((30, 15)) < 0.5)
+    boosting = ProjectedBoosting(X, exp.y, random_state=0)
+    assert boosting.start_ == "normal_scores"
+    assert np.sqrt(np.mean((boosting.values(subsets).v - exp.value(subsets)) ** 2)) < 0.03
+
+
+def test_gains_are_those_of_y_itself():
+    exp = experiment_2(n=2000, random_state=3)
+    gains = ProjectedBoosting(exp.X, exp.y, random_state=0).gains
+    assert gains.sum() == pytest.approx(1)
+    assert gains[2] > gains[10:].max()
