@@ -233,10 +233,12 @@ def cell(problem: Problem, method: Method, budget: int, noise: float, repeats: i
     return f"{found.mean():.4f} ({found.std():.4f})"
 
 
-def table(problem: Problem, noise: float, budgets: tuple[int, ...], repeats: int) -> None:
+def table(
+    problem: Problem, chosen: list[Method], noise: float, budgets: tuple[int, ...], repeats: int
+) -> None:
     print(f"\n{problem.name}, noise sd {noise:g}: mean (sd) of {repeats}, by evaluations of v")
     print(f"{'':32s}" + "".join(f"{b:>18d}" for b in budgets))
-    for method in methods():
+    for method in chosen:
         if method.needs_data and problem.train is None:
             continue
         if problem.games(0).n_players > method.max_players:
@@ -282,6 +284,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="3 repeats, up to 200 evaluations")
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--problem", default="", help="only problems whose name holds this")
+    parser.add_argument("--method", default="", help="only methods whose name holds this")
     parser.add_argument("--calibration", action="store_true", help="only the error bars")
     parser.add_argument("--timing", action="store_true", help="only the overhead")
     args = parser.parse_args()
@@ -292,10 +295,11 @@ def main() -> None:
         timing()
     if args.calibration or everything:
         calibration(repeats)
+    chosen = [method for method in methods() if args.method in method.name]
     for problem in problems():
         if everything or (args.problem and args.problem in problem.name):
             for noise in (0.0, NOISE):
-                table(problem, noise, budgets, repeats)
+                table(problem, chosen, noise, budgets, repeats)
 
 
 if __name__ == "__main__":
