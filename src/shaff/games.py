@@ -25,6 +25,8 @@ from shaff.trees.bags import draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
+from shaff.values.ridge import RidgeValues
+from shaff.values.stack import StackedValues
 
 FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, ExtraTreesClassifier)
 BAGGED = (BaggingRegressor, BaggingClassifier)
@@ -188,6 +190,30 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
     return Game(chosen.values, chosen.name, chosen.gains, chosen.forest, (note, *chosen.notes))
 
 
+def stack_game(problem: Problem, forest_error: str) -> Game:
+    """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    boosting = boosting_game(problem)
+    forest = forest_game(default_forest(), problem, forest_error)
+    assert isinstance(boosting.values, ProjectedBoosting)
+    ridge = RidgeValues(
+        problem.X,
+        problem.y,
+        players=problem.players,
+        categorical=problem.table.categorical,
+        cv=problem.cv,
+        row_groups=problem.row_groups,
+        sample_weight=problem.sample_weight,
+        random_state=problem.seed,
+    )
+    fold_of = np.zeros(len(problem.X), dtype=np.intp)
+    for k, fold in enumerate(boosting.values.folds):
+        fold_of[fold.test] = k
+    parts = [ridge, forest.values, boosting.values]
+    values = StackedValues(parts, problem.y, fold_of, problem.sample_weight)
+    note = "Stack of ridge, projected forest and projected boosting."
+    return Game(values, "stack", boosting.gains, forest.forest, (note, *boosting.notes))
+
+
 def surrogate_game(model: Any, problem: Problem) -> Game:
     """Explain the labels that any fitted model gives to the rows."""
     labels = model.predict_proba(problem.X) if is_classifier(model) else model.predict(problem.X)
@@ -224,4 +250,5 @@ NAMED_GAMES: dict[str, Callable[[Problem, str], Game]] = {
     "auto": auto_game,
     "forest": lambda problem, error: forest_game(default_forest(), problem, error),
     "boosting": lambda problem, error: boosting_game(problem),
+    "stack": stack_game,
 }
