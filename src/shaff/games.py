@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
+from shaff.resampling import resample_rows
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
@@ -50,6 +51,8 @@ class Game:
     forest : Forest or None
         Where the paths of `designs.forest_paths` come from.
     notes : tuple of str
+    problem : Problem or None
+        What is explained, where that is not the data as given.
     """
 
     values: ValueFunction
@@ -57,6 +60,7 @@ class Game:
     gains: FloatArray | None = None
     forest: Forest | None = None
     notes: tuple[str, ...] = ()
+    problem: Problem | None = None
 
 
 def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
@@ -79,6 +83,11 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
     return surrogate_game(_fitted(estimator, problem), problem)
 
 
+def is_projectable(model: Any) -> bool:
+    """Whether the trees of a model can be projected; any other model needs a surrogate."""
+    return isinstance(model, FORESTS + BAGGED) or is_booster(model)
+
+
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
     """The paper's forest with fewer trees: the unbiased error makes up for them."""
     return RandomForestRegressor(n_trees, max_features=1 / 3, min_samples_leaf=5)
@@ -91,7 +100,9 @@ def forest_game(model: Any, problem: Problem, forest_error: str = "unbiased") ->
     return _projected(grown, bags, problem, forest_error)
 
 
-def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:
+def fitted_game(
+    model: Any, problem: Problem, rows: str, forest_error: str, n_labelled: int | None = None
+) -> Game:
     """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
     if isinstance(model, FORESTS + BAGGED):
         return _fitted_forest(model, problem, rows, forest_error)
@@ -101,7 +112,7 @@ def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> G
             f"{type(model).__name__} has none. Pass held-out rows."
         )
     if not is_booster(model):
-        return surrogate_game(model, problem)
+        return surrogate_game(model, problem, n_labelled)
     values = ProjectedBoosting.from_fitted(
         model,
         problem.X,
@@ -187,7 +198,7 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
         f"Chose {chosen.name}: boosting explains {by_boosting:.3f} and a forest {by_forest:.3f} "
         "of the variance of rows they have not seen."
     )
-    return Game(chosen.values, chosen.name, chosen.gains, chosen.forest, (note, *chosen.notes))
+    return replace(chosen, notes=(note, *chosen.notes))
 
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
@@ -214,18 +225,23 @@ def stack_game(problem: Problem, forest_error: str) -> Game:
     return Game(values, "stack", boosting.gains, forest.forest, (note, *boosting.notes))
 
 
-def surrogate_game(model: Any, problem: Problem) -> Game:
-    """Explain the labels that any fitted model gives to the rows."""
-    labels = model.predict_proba(problem.X) if is_classifier(model) else model.predict(problem.X)
-    labels = np.asarray(labels, dtype=np.float64).reshape(len(problem.X), -1)
-    target = type(problem.target)(labels, problem.target.classes, problem.target.name)
-    labelled = Problem(**{**problem.__dict__, "target": target})
+def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) -> Game:
+    """Explain the labels that any fitted model gives to the rows, or to more rows like them."""
+    X, table = problem.X, problem.table
+    if n_labelled is not None and n_labelled > len(X):
+        more = resample_rows(X, n_labelled - len(X), table.categorical, problem.seed)
+        X = np.vstack([X, more])
+        problem = replace(problem, sample_weight=None, row_groups=None)
+    labels = model.predict_proba(X) if is_classifier(model) else model.predict(X)
+    labels = np.asarray(labels, dtype=np.float64).reshape(len(X), -1)
+    labelled = replace(problem, table=replace(table, X=X), target=replace(problem.target, y=labels))
     game = auto_game(labelled, "unbiased")
     note = (
-        f"Explains the predictions of {type(model).__name__}, through a surrogate: the model, "
-        "not the data."
+        f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
+        "surrogate: the model, not the data."
     )
-    return Game(game.values, f"surrogate {game.name}", game.gains, game.forest, (note, *game.notes))
+    name, notes = f"surrogate {game.name}", (note, *game.notes)
+    return replace(game, name=name, notes=notes, problem=labelled)
 
 
 def _fitted(model: Any, problem: Problem) -> Any:
