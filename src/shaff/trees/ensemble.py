@@ -210,9 +210,7 @@ def _join(trees: Sequence[Tree], name: str, dtype: npt.DTypeLike) -> Any:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype=dtype)
 
 
-def _pack_sets(
-    trees: Sequence[Tree], offset: IntArray
-) -> tuple[Int32Array, IntArray, WordArray]:
+def _pack_sets(trees: Sequence[Tree], offset: IntArray) -> tuple[Int32Array, IntArray, WordArray]:
     category_set = np.full(int(offset[-1]), -1, dtype=np.int32)
     packed: list[WordArray] = []
     for start, tree in zip(offset[:-1], trees, strict=True):

@@ -91,5 +91,5 @@ def _missing_left(node: dict[str, Any]) -> bool:
     if "split_feature" not in node or node["decision_type"] == "==":
         return False
     if node["missing_type"] == "None":
-        return 0.0 <= _threshold(node)
+        return _threshold(node) >= 0.0
     return bool(node["default_left"])

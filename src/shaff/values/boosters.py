@@ -18,7 +18,11 @@ MAX_NATIVE_CATEGORIES = 255
 _ONE_THREAD: dict[str, dict[str, Any]] = {
     "LGBMRegressor": {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
     "XGBRegressor": {"n_jobs": 1},
-    "CatBoostRegressor": {"thread_count": 1, "allow_writing_files": False, "logging_level": "Silent"},
+    "CatBoostRegressor": {
+        "thread_count": 1,
+        "allow_writing_files": False,
+        "logging_level": "Silent",
+    },
 }
 # Parameters that sample columns, per node, level or tree, and the value that means "all".
 _COLUMN_SAMPLING = {

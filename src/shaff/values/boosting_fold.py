@@ -150,9 +150,7 @@ class BoostingFold:
 
     def _start_prediction(self, masks: BoolArray, X: FloatArray) -> FloatArray:
         if self.start.linear is None:
-            return np.broadcast_to(
-                self.mean[:, None, None], (len(self.mean), len(masks), len(X))
-            )
+            return np.broadcast_to(self.mean[:, None, None], (len(self.mean), len(masks), len(X)))
         features = self.start.linear.features(X)
         return self.start.linear.predict(masks, features, self.start.penalty)
 

@@ -82,7 +82,7 @@ class LinearStart:
         )
 
     def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
-        """Ridge coefficients of each subset of columns, shape (n_subsets, n_features, n_outputs)."""
+        """Ridge coefficients of each subset, shape (n_subsets, n_features, n_outputs)."""
         n_features = self.owners.shape[1]
         coefficients = np.zeros((len(masks), n_features, self._moment.shape[1]))
         gram = self._gram - np.outer(self._offset, self._offset) + penalty * np.eye(n_features)

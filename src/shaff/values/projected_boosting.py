@@ -246,7 +246,9 @@ class ProjectedBoosting:
         quick = boosters.default_booster(SCOUT_LEARNING_RATE)
         folds = list(scouts.values())
         self._fit(folds, [self._new_clones(scout, quick, SCOUT_TREES) for scout in folds])
-        self.gains = _shares([c.ensemble for c in scouts["constant"].codings], self._data.X.shape[1])
+        self.gains = _shares(
+            [c.ensemble for c in scouts["constant"].codings], self._data.X.shape[1]
+        )
         errors = {key: self._probe_error([scout]) for key, scout in scouts.items()}
         self.start_ = min(errors, key=lambda key: errors[key]) if name == "auto" else name
         scout = scouts[self.start_]
@@ -294,9 +296,7 @@ class ProjectedBoosting:
         def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
             weight = model.train_weight if self._weighted else None
             target, categorical = model.target(output), model.columns.categorical
-            return read_ensemble(
-                boosters.fit(clone, model.train_X, target, weight, categorical)
-            )
+            return read_ensemble(boosters.fit(clone, model.train_X, target, weight, categorical))
 
         n_outputs = self._data.y.shape[1]
         tasks = [
@@ -311,7 +311,9 @@ class ProjectedBoosting:
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
         if not self._staged:
-            self._fit(self._models, [self._new_clones(m, self._estimator, None) for m in self._models])
+            self._fit(
+                self._models, [self._new_clones(m, self._estimator, None) for m in self._models]
+            )
             self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
             return
         clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
@@ -364,7 +366,7 @@ class ProjectedBoosting:
 
     def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
-        weight = sum(self._data.weight[model.fold.test].sum() for model in models)
+        weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
         one_value = self._score.outcome.variance * weight * len(self._probes)
         return error < best - MIN_IMPROVEMENT * one_value
 

@@ -102,5 +102,7 @@ class RidgeValues:
         out = np.full((len(masks), *self._data.y.shape), np.nan)
         for start, Z in zip(self._starts, self._features, strict=True):
             held_out = Z[len(start.fold.train) :]
-            out[:, start.fold.test] = start.predict(masks, held_out, self.penalty).transpose(1, 2, 0)
+            out[:, start.fold.test] = start.predict(masks, held_out, self.penalty).transpose(
+                1, 2, 0
+            )
         return out
