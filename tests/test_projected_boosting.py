@@ -127,7 +127,9 @@ def weighted_boosting(X, y, weight, groups, **options):
 def test_values_equal_the_definition(booster):
     X, y = messy_data(n=120)
     model = booster().fit(*messy_data(seed=3))
-    boosting = ProjectedBoosting.from_fitted(model, X, y, shrinkage=2.0, cv=3, random_state=0)
+    boosting = ProjectedBoosting.from_fitted(
+        model, X, y, shrinkage=2.0, early_stopping=False, cv=3, random_state=0
+    )
     values = boosting.values(HALF, influences=True)
     ensemble = read_ensemble(model)
     for mask, v, psi in zip(HALF.masks(), values.v, values.influences, strict=True):
@@ -145,6 +147,28 @@ def test_values_equal_the_definition(booster):
         assert v == pytest.approx(1 - np.mean(error**2) / y.var(ddof=1))
         influence = ((1 - v) * (y - y.mean()) ** 2 - error**2) / y.var(ddof=1)
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
+
+
+def test_early_stopping_looks_at_the_other_folds():
+    X, y = messy_data(n=120)
+    model = hist_gradient_boosting().fit(*messy_data(seed=3))
+    options = {"shrinkage": 2.0, "cv": 3, "random_state": 0}
+    stopped = ProjectedBoosting.from_fitted(model, X, y, **options)
+    folds = stopped.folds
+    stages = stopped._stages
+    assert stages == [0, 2, 5, 10, 15, 20]
+    residuals = []
+    for stage in stages:
+        whole = ProjectedBoosting.from_fitted(model, X, y, early_stopping=False, **options)
+        for fold_model in whole._models:
+            fold_model.set_trees([fold_model.codings[0].ensemble.first_trees(stage)])
+        whole.n_trees_ = stage
+        residuals.append(y - whole.predict(HALF)[:, :, 0])
+    for u, predicted in enumerate(stopped.predict(HALF)[:, :, 0]):
+        for fold in folds:
+            others = np.setdiff1d(np.arange(len(y)), fold.test)
+            best = min(residuals, key=lambda r, u=u, others=others: (r[u, others] ** 2).sum())
+            np.testing.assert_allclose(y[fold.test] - predicted[fold.test], best[u, fold.test])
 
 
 def test_predict_gives_the_held_out_predictions():
@@ -266,7 +290,7 @@ def test_integer_weights_are_repeated_rows():
                 held_out = np.isin(repeat, fold.test)
                 yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
-    options = {"model": model, "shrinkage": 2.0}
+    options = {"model": model, "shrinkage": 2.0, "early_stopping": True}
     light = weighted_boosting(X, y, weight, None, cv=cv, **options)
     heavy = weighted_boosting(X[repeat], y[repeat], None, None, cv=SameFolds(), **options)
     np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
@@ -280,7 +304,7 @@ def test_integer_weights_are_repeated_rows():
 def test_several_outputs_sum_errors_and_variances():
     X, y = messy_data()
     other = np.random.default_rng(0).standard_normal(len(y))
-    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0}
+    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0, "early_stopping": False}
     one = ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), **options)
     both = ProjectedBoosting(
         X,
