@@ -9,6 +9,7 @@
 #include "shaff/forest_paths.hpp"
 #include "shaff/projected_boosting.hpp"
 #include "shaff/projected_forest.hpp"
+#include "shaff/tree_expectation.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -140,6 +141,35 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   finish(completed);
 }
 
+void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& right,
+                          const In<std::int64_t>& feature, const In<double>& threshold,
+                          const In<std::uint8_t>& missing_left, const In<double>& cover, const In<double>& value,
+                          const In<float>& columns, const In<std::int32_t>& rows,
+                          const In<float>& background_columns, const In<std::int32_t>& background_rows,
+                          const In<std::uint8_t>& known, const InOut<double>& sums) {
+  require(value.ndim() == 2 && known.ndim() == 2 && sums.ndim() == 3, "value, known and sums are matrices or more");
+  require(columns.ndim() == 2 && background_columns.ndim() == 2 && background_rows.ndim() == 2,
+          "columns and background are matrices");
+  const std::size_t n_subsets = known.shape(0), n_columns = known.shape(1), n_draws = background_rows.shape(1);
+  const std::size_t n_rows = columns.shape(1), n_outputs = value.shape(1);
+  require(columns.shape(0) == n_columns && background_columns.shape(0) == n_columns, "known must name all columns");
+  require(background_rows.shape(0) == n_subsets, "background_rows must be (n_subsets, n_draws)");
+  require(sums.shape(0) == n_subsets && sums.shape(1) == n_rows && sums.shape(2) == n_outputs,
+          "sums must be (n_subsets, n_rows, n_outputs)");
+  const shaff::ExpectationTree tree{view(left),         view(right), view(feature), view(threshold),
+                                    view(missing_left), view(cover), view(value)};
+  const shaff::RowView queries{view(columns), static_cast<std::int64_t>(n_rows), view(rows)};
+  const auto n_background = static_cast<std::int64_t>(background_columns.shape(1));
+  const nb::gil_scoped_release release;
+  for (std::size_t s = 0; s < n_subsets; ++s) {
+    const shaff::RowView background{view(background_columns), n_background,
+                                    view(background_rows).subspan(s * n_draws, n_draws)};
+    shaff::add_tree_expectation(tree, queries, background, view(known).subspan(s * n_columns, n_columns),
+                                static_cast<std::int64_t>(n_outputs),
+                                view_mut(sums).subspan(s * n_rows * n_outputs, n_rows * n_outputs));
+  }
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -149,4 +179,7 @@ NB_MODULE(_core, m) {
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a,
         "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a, "codes"_a, "weight"_a, "subsets"_a,
         "learning_rate"_a, "shrinkage"_a, "residual"_a.noconvert(), "cancel"_a);
+  m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a, "threshold"_a,
+        "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a, "background_columns"_a, "background_rows"_a,
+        "known"_a, "sums"_a);
 }

@@ -50,3 +50,18 @@ def replay_boosting(
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
 ) -> None: ...
+def add_tree_expectation(
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int64],
+    threshold: npt.NDArray[np.float64],
+    missing_left: npt.NDArray[np.uint8],
+    cover: npt.NDArray[np.float64],
+    value: npt.NDArray[np.float64],
+    columns: npt.NDArray[np.float32],
+    rows: npt.NDArray[np.int32],
+    background_columns: npt.NDArray[np.float32],
+    background_rows: npt.NDArray[np.int32],
+    known: npt.NDArray[np.uint8],
+    sums: npt.NDArray[np.float64],
+) -> None: ...

@@ -204,7 +204,7 @@ def _linear_game(masks: BoolArray) -> FloatArray:
     v = [
         c[u] @ np.linalg.solve(covariance[np.ix_(u, u)], c[u]) if u.any() else 0.0 for u in distinct
     ]
-    return np.asarray(v, dtype=np.float64)[inverse.ravel()] / variance
+    return np.asarray(np.array(v)[inverse.ravel()] / variance, dtype=np.float64)
 
 
 def _linear_experiment(n: int, n_dummies: int, random_state: RandomState) -> Experiment:
@@ -234,7 +234,7 @@ def _block_value(u: BoolArray) -> FloatArray:
     e_a, e_b = second_moment
     known_switch = a**2 * e_a / 2 + b**2 * e_b / 2 - (a * rho1 + b * rho2) ** 2 / 4
     unknown_switch = (a**2 * (e_a - rho1**2) + b**2 * (e_b - rho2**2)) / 4
-    return np.where(u[:, 2], known_switch, unknown_switch)
+    return np.asarray(np.where(u[:, 2], known_switch, unknown_switch), dtype=np.float64)
 
 
 _FULL_BLOCK: npt.NDArray[np.bool_] = np.ones((1, 5), dtype=bool)

@@ -71,7 +71,9 @@ class ValueFunction(Protocol):
     """Step 2: prices subsets of players."""
 
     @property
-    def n_players(self) -> int: ...
+    def n_players(self) -> int:
+        """Number of players."""
+        ...
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; the empty set costs nothing and is worth 0."""

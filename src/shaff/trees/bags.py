@@ -50,3 +50,23 @@ def _other_data(model: Any, n_rows: int) -> str:
         f"{type(model).__name__} was not fitted on these {n_rows} rows: the bags of its trees do "
         'not match. Pass the rows it was fitted on, or held-out rows with rows="held_out".'
     )
+
+
+def draw_bags(
+    n_trees: int, n_rows: int, row_groups: npt.NDArray[Any] | None, seed: int
+) -> npt.NDArray[np.uint16]:
+    """Bootstrap bags, shape (n_trees, n_rows); the rows of a group go in or out together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.trees.bags import draw_bags
+    >>> draw_bags(3, 4, np.array([0, 0, 1, 1]), seed=0).tolist()
+    [[0, 0, 2, 2], [1, 1, 1, 1], [2, 2, 0, 0]]
+    """
+    rng = np.random.RandomState(seed)
+    groups = np.arange(n_rows) if row_groups is None else row_groups
+    n_groups = int(groups.max()) + 1
+    drawn = rng.randint(n_groups, size=(n_trees, n_groups))
+    counts = np.array([np.bincount(bag, minlength=n_groups) for bag in drawn])
+    return np.asarray(counts[:, groups], dtype=np.uint16)

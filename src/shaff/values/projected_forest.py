@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -93,13 +94,14 @@ class ProjectedForest:
         """The trees in up to ten blocks: what the jackknife leaves out in turn."""
         bounds = np.linspace(0, self.forest.n_trees, min(N_TREE_BLOCKS, self.forest.n_trees) + 1)
         edges = bounds.astype(int)
-        return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [range(a, b) for a, b in pairwise(edges)]
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; a task is a block of subsets over all trees, in tree order."""
         columns = subsets.to_columns(self.players, self.X.shape[1])
         cancel = np.zeros(1, dtype=np.uint8)
-        tasks = (delayed(self._price)(block, influences, cancel) for block in self._blocks(columns))
+        blocks = self._blocks(columns, len(self.tree_blocks) if influences else 1)
+        tasks = (delayed(self._price)(block, influences, cancel) for block in blocks)
         try:
             parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
         except BaseException:
@@ -155,10 +157,10 @@ class ProjectedForest:
             n_jobs=self.n_jobs,
         )
 
-    def _blocks(self, columns: Subsets) -> list[Subsets]:
-        per_subset = len(self.X) * (self.outcome.y.shape[1] + 1)
+    def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
+        per_subset = n_parts * len(self.X) * (self.outcome.y.shape[1] + 1)
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
-        by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs))
+        by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
         size = min(32, by_memory, max(1, by_jobs))
         return [columns[start : start + size] for start in range(0, len(columns), size)]
 

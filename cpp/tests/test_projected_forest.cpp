@@ -1,0 +1,157 @@
+// The kernel against Algorithm 1 of the paper, word for word, one query row at a time.
+#include <cmath>
+#include <limits>
+
+#include "check.hpp"
+#include "random_forest.hpp"
+#include "shaff/projected_forest.hpp"
+
+namespace {
+
+template <class Code>
+struct Problem {
+  shaff::testing::RandomForest forest;
+  std::size_t n_rows, n_features, n_outputs, n_subsets, n_words;
+  std::vector<Code> codes;
+  std::vector<std::uint8_t> has_missing, is_query;
+  std::vector<std::uint16_t> bags;
+  std::vector<double> row_weight, targets;
+  std::vector<std::uint64_t> subsets;
+  double min_node_size;
+
+  Problem(unsigned seed, std::size_t rows, std::size_t features)
+      : n_rows(rows), n_features(features) {
+    std::mt19937 rng(seed);
+    n_outputs = 1 + rng() % 2;
+    n_subsets = 5;
+    n_words = (n_features + 63) / 64;
+    min_node_size = 1 + rng() % 6;
+    const auto n_codes = static_cast<std::uint32_t>(1 + rng() % n_rows);  // ties when small
+    const std::size_t n_trees = 3;
+    for (std::size_t t = 0; t < n_trees; ++t)
+      forest.add_tree(rng, static_cast<int>(n_features), n_codes, static_cast<int>(rng() % 9));
+    fill_rows(rng, n_codes);
+    fill_bags(rng, n_trees);
+    subsets.assign(n_subsets * n_words, 0);
+    for (std::size_t k = 0; k < n_subsets; ++k)
+      for (std::size_t j = 0; j < n_features; ++j)
+        if (rng() % n_subsets >= k) subsets[k * n_words + j / 64] |= std::uint64_t{1} << (j % 64);
+  }
+
+  void fill_rows(std::mt19937& rng, std::uint32_t n_codes) {
+    for (std::size_t j = 0; j < n_features; ++j) {
+      has_missing.push_back(rng() % 2);
+      for (std::size_t i = 0; i < n_rows; ++i) {
+        const bool missing = has_missing[j] && rng() % 5 == 0;
+        codes.push_back(missing ? shaff::CodedRows<Code>::missing
+                                : static_cast<Code>(rng() % n_codes));
+      }
+    }
+  }
+
+  void fill_bags(std::mt19937& rng, std::size_t n_trees) {
+    bags.assign(n_trees * n_rows, 0);
+    for (std::size_t t = 0; t < n_trees; ++t)
+      for (std::size_t draw = 0; draw < n_rows; ++draw) ++bags[t * n_rows + rng() % n_rows];
+    const bool weighted = rng() % 2;
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      row_weight.push_back(weighted ? static_cast<double>(rng() % 4) : 1.0);
+      is_query.push_back(rng() % 10 != 0);
+    }
+    for (std::size_t i = 0; i < n_rows * n_outputs; ++i)
+      targets.push_back(static_cast<double>(rng() % 1000) / 250 - 2);
+  }
+
+  bool goes_left(const shaff::TreeView& tree, std::size_t node, std::size_t row) const {
+    const auto j = static_cast<std::size_t>(tree.feature[node]);
+    const Code code = codes[j * n_rows + row];
+    if (code == shaff::CodedRows<Code>::missing) return tree.missing_left[node] != 0;
+    return code < tree.cut[node];
+  }
+
+  double weight(std::size_t t, const std::vector<std::size_t>& kept) const {
+    double total = 0;
+    for (const std::size_t i : kept) total += bags[t * n_rows + i] * row_weight[i];
+    return total;
+  }
+
+  // The in-bag rows that predict `query` in tree t.
+  std::vector<std::size_t> cell(std::size_t t, std::size_t query,
+                                std::span<const std::uint64_t> subset) const {
+    const shaff::TreeView tree = forest.view().tree(t);
+    std::vector<std::size_t> kept, level{0};
+    for (std::size_t i = 0; i < n_rows; ++i)
+      if (bags[t * n_rows + i] > 0) kept.push_back(i);
+    while (!level.empty()) {
+      std::vector<std::size_t> next;
+      for (const std::size_t node : level) {
+        if (tree.feature[node] < 0) continue;
+        const auto left = static_cast<std::size_t>(tree.left[node]);
+        const auto right = static_cast<std::size_t>(tree.right[node]);
+        if (!shaff::contains(subset, tree.feature[node])) {
+          next.insert(next.end(), {left, right});
+          continue;
+        }
+        const bool side = goes_left(tree, node, query);
+        std::vector<std::size_t> same_side;
+        for (const std::size_t i : kept)
+          if (goes_left(tree, node, i) == side) same_side.push_back(i);
+        if (weight(t, same_side) < min_node_size) return kept;
+        kept = same_side;
+        next.push_back(side ? left : right);
+      }
+      level = next;
+    }
+    return kept;
+  }
+};
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(b)); }
+
+template <class Code>
+void check_against_algorithm_1(unsigned seed, std::size_t n_rows, std::size_t n_features) {
+  const Problem<Code> p(seed, n_rows, n_features);
+  const std::size_t n_trees = p.forest.view().n_trees();
+  std::vector<double> sum(p.n_subsets * n_rows * p.n_outputs), squares(p.n_subsets * n_rows);
+  const shaff::ProjectionInput input{p.forest.view(), p.bags,      p.row_weight,   p.is_query,
+                                     p.targets,       p.n_outputs, p.min_node_size};
+  const shaff::CodedRows<Code> rows{p.codes, p.has_missing, n_rows};
+  CHECK(shaff::project_forest(input, rows, 0, n_trees, p.subsets, p.n_words, sum, squares,
+                              [] { return false; }));
+
+  for (std::size_t k = 0; k < p.n_subsets; ++k)
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      std::vector<double> expected(p.n_outputs, 0.0);
+      double expected_squares = 0;
+      for (std::size_t t = 0; t < n_trees; ++t) {
+        if (!p.is_query[i] || p.bags[t * n_rows + i] > 0) continue;
+        const auto subset = std::span(p.subsets).subspan(k * p.n_words, p.n_words);
+        const auto kept = p.cell(t, i, subset);
+        for (std::size_t o = 0; o < p.n_outputs; ++o) {
+          double mean = 0;
+          for (const std::size_t r : kept)
+            mean += p.bags[t * n_rows + r] * p.row_weight[r] * p.targets[r * p.n_outputs + o];
+          mean /= p.weight(t, kept);
+          expected[o] += mean;
+          expected_squares += mean * mean;
+        }
+      }
+      for (std::size_t o = 0; o < p.n_outputs; ++o)
+        CHECK(close(sum[(k * n_rows + i) * p.n_outputs + o], expected[o]));
+      CHECK(close(squares[k * n_rows + i], expected_squares));
+    }
+}
+
+}  // namespace
+
+int main() {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    check_against_algorithm_1<std::uint16_t>(seed, 60, 3);
+    check_against_algorithm_1<std::uint32_t>(seed, 60, 3);
+    check_against_algorithm_1<std::uint16_t>(seed, 12, 2);
+  }
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    check_against_algorithm_1<std::uint16_t>(seed, 250, 6);
+    check_against_algorithm_1<std::uint16_t>(seed, 150, 130);
+  }
+}

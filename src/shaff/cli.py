@@ -1,0 +1,66 @@
+"""The command ``shaff``: its entry, and what it says when something is wrong.
+
+The commands themselves are in `shaff._commands`, which needs typer, rich and polars; this module
+needs none of them, so that a missing one gets a sentence and not a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+_EXTRAS = ("typer", "rich", "polars", "matplotlib")
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 for success, 2 for an error, 130 for Ctrl-C.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        The words after ``shaff``; None takes those of the process.
+
+    Examples
+    --------
+    >>> from shaff.cli import main
+    >>> main(["explain", "no-such-file.csv", "--target", "y"])
+    Traceback (most recent call last):
+        ...
+    SystemExit: 2
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = _run(words)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in _EXTRAS:
+                raise
+            code = _fail(f'this command needs {error.name}: pip install "shaff[cli]"')
+        except (ValueError, OSError, ImportError) as error:
+            code = _fail(str(error))
+        except KeyboardInterrupt:
+            code = _fail("interrupted", code=130)
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    from shaff._commands import Abort, UsageError, app
+
+    try:
+        return int(app(args=words, prog_name="shaff", standalone_mode=False) or 0)
+    except UsageError as error:
+        return _fail(error.format_message())
+    except Abort:
+        return _fail("interrupted", code=130)
+
+
+def _fail(message: str, code: int = 2) -> int:
+    print("shaff:", " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print("shaff: warning:", " ".join(str(message).split()), file=sys.stderr)

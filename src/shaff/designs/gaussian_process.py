@@ -1,0 +1,165 @@
+"""The active design: the pairs of subsets that tell most about the effects."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from shaff.designs.exhaustive import ExhaustiveDesign
+from shaff.designs.sampling import RandomState, canonical, paired, random_of_sizes
+from shaff.protocols import Values
+from shaff.solve.odd_model import OddFit, OddModel
+from shaff.solve.odd_process import OddKernel, OddPosterior, Points, Proxy, one_blas_thread
+from shaff.subsets import BoolArray, FloatArray, Subsets
+
+# Candidates for a batch: this many times the pairs of the batch, within the limits.
+POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
+# A batch adds this share of what has been evaluated, and never fewer pairs than the second.
+BATCH_SHARE, BATCH_LEAST = 0.3, 8
+
+
+class GaussianProcessDesign:
+    """Pairs of subsets chosen greedily to lower the error of the effects, in batches.
+
+    It starts with the single players and their complements. Then, in turn, the hyper-parameters
+    of the process are fitted to the values so far, and a batch of pairs is added from a pool of
+    candidates whose size is uniform (that is, sampled by leverage score): each time the pair with
+    the largest expected fall of the summed posterior variance of the effects (ALGORITHMS
+    section 5). When all subsets fit the budget, all are proposed at once.
+
+    Parameters
+    ----------
+    n_players : int
+    n_subsets : int
+        Cap on the number of subsets to evaluate; the empty and the full set do not count.
+    tol : float or None
+        Stop when the largest calibrated standard error of an effect is at most this.
+    relevance : array of shape (n_players,) or None
+        Rough importance of the players, such as split gains.
+    proxy : Proxy or None
+        A game close to v with known Shapley values.
+    noise : float or None
+        Standard deviation of the error of the values; None learns it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    error : float
+        Largest standard error of an effect after the values seen so far; inf before.
+
+    Examples
+    --------
+    >>> from shaff.designs.gaussian_process import GaussianProcessDesign
+    >>> from shaff.protocols import Values
+    >>> from shaff.subsets import Subsets
+    >>> import numpy as np
+    >>> design = GaussianProcessDesign(n_players=10, n_subsets=100, random_state=0)
+    >>> start = Values(Subsets.full(10), np.array([0.9]))
+    >>> sorted(set(design.propose(start).sizes.tolist()))
+    [1, 9]
+    """
+
+    def __init__(
+        self,
+        n_players: int,
+        n_subsets: int,
+        tol: float | None = None,
+        relevance: npt.ArrayLike | None = None,
+        random_state: RandomState = None,
+        *,
+        proxy: Proxy | None = None,
+        noise: float | None = None,
+    ) -> None:
+        self.n_players, self.n_subsets, self.tol, self.proxy = n_players, n_subsets, tol, proxy
+        self.error = np.inf
+        self._rng = check_random_state(random_state)
+        self._model = OddModel(n_players, noise=noise, proxy=proxy, relevance=relevance)
+
+    def propose(self, history: Values) -> Subsets | None:
+        """The next batch, or None at the budget or the tolerance."""
+        if 2**self.n_players - 2 <= self.n_subsets:
+            self.error = 0.0
+            return ExhaustiveDesign(self.n_players).propose(history)
+        inner = history.subsets.sizes < self.n_players
+        subsets, v = history.subsets[inner], history.v[inner]
+        n_left = (self.n_subsets - len(subsets)) // 2
+        if n_left < 1:
+            return None
+        if not len(subsets) and self.n_players <= n_left:
+            alone = Subsets.singletons(self.n_players)
+            return paired(alone.masks())
+        with one_blas_thread():
+            fit = self._model.fit(subsets, v, float(history.v[~inner][0]))
+            self.error = float(fit.standard_errors.max())
+            if self.tol is not None and self.error <= self.tol:
+                return None
+            return self._batch(fit, history.subsets, n_left)
+
+    def _batch(self, fit: OddFit, seen: Subsets, n_left: int) -> Subsets | None:
+        size = max(BATCH_LEAST, int(BATCH_SHARE * len(fit.data)))
+        size = n_left if n_left < 1.5 * size else size
+        masks = self._candidates(size, seen)
+        if not len(masks):
+            return None
+        pool = Points.make(np.where(masks, 1.0, -1.0), self.proxy)
+        noise = float(np.median(fit.posterior.noise[:-1])) if len(fit.data) > 1 else 0.0
+        chosen = choose(fit.posterior, pool, noise, min(size, len(masks)))
+        return paired(masks[chosen])
+
+    def _candidates(self, n_pairs: int, seen: Subsets) -> BoolArray:
+        """Distinct pairs, one member each, with no member in ``seen``."""
+        n_pool = int(np.clip(POOL_FACTOR * n_pairs, *POOL_LIMITS))
+        sizes = self._rng.randint(1, self.n_players, size=n_pool)
+        pool = Subsets.from_masks(
+            canonical(random_of_sizes(sizes, self.n_players, self._rng))
+        ).unique()
+        known = set(seen.keys()) | set(seen.complement().keys())
+        keys = pool.keys()
+        return pool.masks()[[key not in known for key in keys]]
+
+
+def choose(posterior: OddPosterior, pool: Points, noise: float, n_chosen: int) -> list[int]:
+    """Positions in the pool of the pairs that lower the summed variance of the effects most.
+
+    One pair at a time, each given those before. The Cholesky factor is never formed again: a new
+    observation appends a row to L^-1 K(observed, pool), from which all that is needed follows.
+    """
+    greedy = _Greedy(posterior, pool, noise, n_chosen)
+    return [greedy.step() for _ in range(n_chosen)]
+
+
+class _Greedy:
+    """State of the greedy search: posterior moments of the pool given what was chosen."""
+
+    def __init__(self, posterior: OddPosterior, pool: Points, noise: float, steps: int) -> None:
+        self.kernel: OddKernel = posterior.kernel
+        self.pool, self.noise, self.n_rows = pool, noise, len(posterior.points)
+        self.rows = np.empty((self.n_rows + steps, len(pool)))
+        self.rows[: self.n_rows] = posterior.whiten(self.kernel.covariance(posterior.points, pool))
+        known = self.rows[: self.n_rows]
+        # Noise keeps this positive for a pair that the others already determine.
+        floor = noise + 1e-9 * float(self.kernel.variance(pool).max())
+        self.variance: FloatArray = floor + np.maximum(
+            self.kernel.variance(pool) - np.einsum("kj,kj->j", known, known), 0.0
+        )
+        self.with_effects = self.kernel.with_effects(pool) - posterior.half.T @ known
+        self.free = np.ones(len(pool), dtype=bool)
+
+    def step(self) -> int:
+        """Take the best free pair and condition on it."""
+        gain = np.einsum("ij,ij->j", self.with_effects, self.with_effects) / self.variance
+        best = int(np.where(self.free, gain, -1.0).argmax())
+        self.free[best] = False
+        known = self.rows[: self.n_rows]
+        own = (
+            self.kernel.covariance(self.pool[best : best + 1], self.pool)[0]
+            - known[:, best] @ known
+        )
+        row = own / np.sqrt(self.variance[best])
+        effect = self.with_effects[:, best] / np.sqrt(self.variance[best])
+        self.rows[self.n_rows] = row
+        self.n_rows += 1
+        self.with_effects -= np.outer(effect, row)
+        self.variance = np.maximum(self.variance - row**2, self.noise + 1e-12)
+        return best

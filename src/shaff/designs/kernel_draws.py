@@ -1,0 +1,68 @@
+"""Independent draws from the Shapley kernel, as in Williamson & Feng."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from shaff.datasets import RandomState
+from shaff.protocols import Values
+from shaff.subsets import FloatArray, Subsets
+
+
+class KernelDrawsDesign:
+    """Subsets drawn with replacement in proportion to the Shapley kernel, without complements.
+
+    A subset drawn several times is evaluated once and carries its count as weight, so that the
+    least squares of step 3 weigh all draws equally.
+
+    Parameters
+    ----------
+    n_players : int
+    n_subsets : int
+        Number of draws K: an upper bound on the evaluations, which duplicates make fewer.
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> from shaff.designs.kernel_draws import KernelDrawsDesign
+    >>> design = KernelDrawsDesign(n_players=10, n_subsets=60, random_state=0)
+    >>> len(design.subsets) <= 60
+    True
+    """
+
+    def __init__(self, n_players: int, n_subsets: int, random_state: RandomState = None) -> None:
+        self.n_players, self.n_subsets = n_players, n_subsets
+        self._rng = check_random_state(random_state)
+
+    @cached_property
+    def subsets(self) -> Subsets:
+        """The whole design, each subset once, with the log of its count."""
+        p = self.n_players
+        if p < 2:
+            return Subsets.from_masks(np.zeros((0, p), dtype=bool), np.zeros(0))
+        drawn = self._rng.choice(np.arange(1, p), size=self.n_subsets, p=size_probabilities(p))
+        ranks = self._rng.random_sample((self.n_subsets, p)).argsort(axis=1).argsort(axis=1)
+        return Subsets.from_masks(ranks < drawn[:, None], np.zeros(self.n_subsets)).unique()
+
+    def propose(self, history: Values) -> Subsets | None:
+        """The whole design, without what the history holds."""
+        seen, keys = set(history.subsets.keys()), self.subsets.keys()
+        new = np.array([key not in seen for key in keys], dtype=bool)
+        return self.subsets[new] if new.any() else None
+
+
+def size_probabilities(n_players: int) -> FloatArray:
+    """Mass of the Shapley kernel by size 1, ..., p - 1.
+
+    Examples
+    --------
+    >>> from shaff.designs.kernel_draws import size_probabilities
+    >>> size_probabilities(4).round(4).tolist()
+    [0.3636, 0.2727, 0.3636]
+    """
+    sizes = np.arange(1, n_players)
+    mass = 1 / (sizes * (n_players - sizes))
+    return np.asarray(mass / mass.sum())

@@ -1,0 +1,38 @@
+"""All players but one: the subsets of total Sobol indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shaff.protocols import Values
+from shaff.subsets import Subsets
+
+
+class LeaveOneOutDesign:
+    """The complement of each player, for `shaff.solve.total_sobol.TotalSobolSolver`.
+
+    Parameters
+    ----------
+    n_players : int
+
+    Examples
+    --------
+    >>> from shaff.designs.leave_one_out import LeaveOneOutDesign
+    >>> LeaveOneOutDesign(3).subsets.masks().astype(int).tolist()
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    """
+
+    def __init__(self, n_players: int) -> None:
+        self.n_players = n_players
+
+    @property
+    def subsets(self) -> Subsets:
+        """The whole design; a single player leaves the empty set, which needs no evaluation."""
+        complements = Subsets.singletons(self.n_players).complement()
+        return complements[complements.sizes > 0]
+
+    def propose(self, history: Values) -> Subsets | None:
+        """The whole design, without what the history holds."""
+        seen, keys = set(history.subsets.keys()), self.subsets.keys()
+        new = np.array([key not in seen for key in keys], dtype=bool)
+        return self.subsets[new] if new.any() else None

@@ -1,0 +1,103 @@
+"""Permutations: the subsets that players form as they join one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from shaff.designs.sampling import RandomState, unseen
+from shaff.protocols import Values
+from shaff.subsets import BoolArray, IntArray, Subsets
+
+Kind = Literal["antithetic", "orthogonal", "plain"]
+
+
+class PermutationDesign:
+    """Prefixes of random orders of the players, as many orders as the budget holds.
+
+    Parameters
+    ----------
+    n_players : int
+    n_subsets : int
+        Cap on the distinct subsets to evaluate; the empty and the full set do not count. One
+        order takes ``n_players - 1``, an order and its reverse twice that.
+    kind : {"antithetic", "orthogonal", "plain"}
+        "antithetic": each order is followed by its reverse, whose prefixes are complements.
+        "orthogonal": antithetic orders of the coordinates of orthogonal random vectors (Mitchell,
+        Cooper, Frank and Holmes, 2022). "plain": independent orders.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    orders : int array of shape (n_orders, n_players)
+        What `shaff.solve.permutations.PermutationSolver` needs.
+
+    Examples
+    --------
+    >>> from shaff.designs.permutations import PermutationDesign
+    >>> design = PermutationDesign(n_players=5, n_subsets=20, random_state=0)
+    >>> bool((design.orders[1] == design.orders[0][::-1]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_players: int,
+        n_subsets: int,
+        kind: Kind = "antithetic",
+        random_state: RandomState = None,
+    ) -> None:
+        if kind not in ("antithetic", "orthogonal", "plain"):
+            raise ValueError(f"unknown kind of permutations: {kind!r}")
+        self.n_players, self.n_subsets, self.kind = n_players, n_subsets, kind
+        self._rng = check_random_state(random_state)
+
+    @cached_property
+    def orders(self) -> IntArray:
+        """Orders of the players, reverses right after."""
+        # Past this many orders new subsets are rare: few players, generous budget.
+        limit = 20 * (self.n_subsets // max(self.n_players - 1, 1) + 1)
+        seen: set[bytes] = set()
+        taken: list[IntArray] = []
+        for order in self._stream():
+            unit = order[None] if self.kind == "plain" else np.stack([order, order[::-1]])
+            keys = set(Subsets.from_masks(prefixes(unit)).keys())
+            if len(seen | keys) > self.n_subsets or len(taken) >= limit:
+                break
+            seen |= keys
+            taken.append(unit)
+        if not taken:
+            raise ValueError(f"n_subsets={self.n_subsets} is too small for one order of players")
+        return np.concatenate(taken)
+
+    @property
+    def subsets(self) -> Subsets:
+        """The whole design, each subset once."""
+        return Subsets.from_masks(prefixes(self.orders)).unique()
+
+    def propose(self, history: Values) -> Subsets | None:
+        """The whole design, without what the history holds."""
+        return unseen(self.subsets, history)
+
+    def _stream(self) -> Iterator[IntArray]:
+        p = self.n_players
+        while True:
+            if self.kind != "orthogonal" or p < 2:
+                yield self._rng.permutation(p)
+                continue
+            # Orthogonal vectors of the hyperplane of vectors that sum to 0.
+            normal = self._rng.standard_normal((p, p - 1))
+            basis, _ = np.linalg.qr(normal - normal.mean(axis=0))
+            yield from np.argsort(basis.T, axis=1)
+
+
+def prefixes(orders: IntArray) -> BoolArray:
+    """Masks of the first 1, ..., p - 1 players of each order, order by order."""
+    n_orders, p = orders.shape
+    joined_at = np.argsort(orders, axis=1)
+    masks = joined_at[:, None, :] <= np.arange(p - 1)[None, :, None]
+    return masks.reshape(n_orders * (p - 1), p)

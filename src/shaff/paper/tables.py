@@ -1,0 +1,82 @@
+"""The paper's tables as data: what was run, and what the paper printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+EXPERIMENT_ROWS = {"1a": 3000, "1b": 3000, "2": 10_000, "3": 2000}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table.
+
+    Parameters
+    ----------
+    label : str
+        As the paper names it.
+    system : str
+        A name of `shaff.paper.systems.SYSTEMS`.
+    printed : dict of str to float
+        The paper's cumulative absolute error by experiment; absent where it has none.
+    n_subsets : int
+    """
+
+    label: str
+    system: str
+    printed: dict[str, float] = field(default_factory=dict)
+    n_subsets: int = 500
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of cumulative absolute errors, one column an experiment."""
+
+    title: str
+    experiments: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+COMPETITORS = Table(
+    "Table 3: SHAFF against other Shapley algorithms",
+    ("1a", "1b", "2"),
+    (
+        Row("SHAFF", "shaff_published", {"1a": 0.25, "1b": 0.80, "2": 0.15}),
+        Row("Williamson", "williamson", {"1a": 0.64, "1b": 1.17, "2": 0.24}),
+        Row("SAGE", "sage", {"1a": 0.33, "1b": 1.16, "2": 0.18}),
+        Row("shaff, defaults", "shaff"),
+    ),
+)
+
+COMBINATIONS = Table(
+    "Table 4: ways to choose subsets x ways to price them",
+    ("1a", "2"),
+    (
+        Row("SHAFF", "shaff_published", {"1a": 0.25, "2": 0.15}),
+        Row("pIS/Forest", "paths_retrained", {"1a": 0.23, "2": 0.13}),
+        Row("pIS/Marginals", "paths_marginal", {"1a": 0.26, "2": 0.31}),
+        Row("pIS/TreeSHAP", "paths_tree_shap", {"1a": 1.18, "2": 1.49}),
+        Row("pMC/Projected-RF", "pairs_projected", {"1a": 0.55, "2": 0.29}),
+        Row("pMC/Forest", "pairs_retrained", {"1a": 0.56, "2": 0.19}),
+        Row("shaff, defaults", "shaff"),
+    ),
+)
+
+NUMBER_OF_SUBSETS = Table(
+    "Table 5: SHAFF by the number of subsets K",
+    ("1a",),
+    tuple(
+        Row(f"K = {k}", "shaff_published", {"1a": error}, k)
+        for k, error in (
+            (10, 0.67),
+            (50, 0.40),
+            (100, 0.30),
+            (200, 0.29),
+            (500, 0.25),
+            (1000, 0.22),
+            (3000, 0.21),
+        )
+    ),
+)
+
+TABLES = (COMPETITORS, COMBINATIONS, NUMBER_OF_SUBSETS)

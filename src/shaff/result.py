@@ -1,0 +1,507 @@
+"""EffectsResult: effects with their errors and origin, as a table, a plot or a file."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from shaff._files import replacing
+from shaff._version import __version__
+from shaff.subsets import FloatArray
+
+if TYPE_CHECKING:
+    from shaff.plots import EffectsDisplay
+
+FORMAT = "shaff.EffectsResult"
+FORMAT_VERSION = 1
+ERROR_SOURCES = ("data", "design", "ensemble")
+Backend = Literal["pandas", "polars", "pyarrow"]
+
+_BAR_WIDTH = 20
+
+
+class ConfidenceInterval(NamedTuple):
+    """Bounds of one interval per player.
+
+    Parameters
+    ----------
+    low, high : float arrays of shape (n_players,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.result import ConfidenceInterval
+    >>> low, high = ConfidenceInterval(np.array([0.1]), np.array([0.3]))
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EffectsResult:
+    """Shapley effects, how sure they are, and how they were made. Its arrays are read-only.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The players, in the order of every array below.
+    effects : float array of shape (n_players,)
+        The reported effects: non-negative, summing to `explained_variance` if that is positive.
+    raw_effects : float array of shape (n_players,)
+        The effects before the sign constraint; errors and intervals are theirs.
+    explained_variance : float
+        v(all): the share of the variance of y that all players explain out of sample.
+    first_order, total : float arrays of shape (n_players,) or None
+        First-order Sobol indices v({j}) and total Sobol indices v(all) - v(all without j).
+    standard_errors : dict of float arrays of shape (n_players,) or None
+        Standard errors of `raw_effects` by source: "data" (other rows would have given other
+        effects), "design" (not all subsets were priced), "ensemble" (finitely many trees).
+    covariance : float array of shape (n_players, n_players) or None
+        Total covariance of `raw_effects`.
+    p_values : float array of shape (n_players,) or None
+        Of "the effect is 0", by sample splitting; see `null_test`.
+    explained_variance_error : float or None
+        Standard error of `explained_variance`.
+    n_rows : int
+        Rows that v was measured on.
+    n_subsets : int
+        Evaluations of v.
+    estimator, design, solver : str
+        The three steps, by name.
+    random_state : int or None
+        The seed, where it was an integer.
+    notes : tuple of str
+        What a reader must know, in plain sentences.
+    target : str or None
+        The name of y.
+    version : str
+        The version of shaff that computed the effects.
+
+    Examples
+    --------
+    >>> from shaff.result import EffectsResult
+    >>> result = EffectsResult(
+    ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+    ...     explained_variance=0.4, n_rows=442, n_subsets=4,
+    ...     estimator="forest", design="exhaustive", solver="least_squares")
+    >>> result
+    EffectsResult(2 players, explained variance 0.400, largest effect 'bmi' 0.300)
+    """
+
+    names: tuple[str, ...]
+    effects: FloatArray
+    raw_effects: FloatArray
+    explained_variance: float
+    n_rows: int
+    n_subsets: int
+    estimator: str
+    design: str
+    solver: str
+    first_order: FloatArray | None = None
+    total: FloatArray | None = None
+    standard_errors: dict[str, FloatArray] | None = None
+    covariance: FloatArray | None = None
+    p_values: FloatArray | None = None
+    explained_variance_error: float | None = None
+    random_state: int | None = None
+    notes: tuple[str, ...] = ()
+    target: str | None = None
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        p = len(self.names)
+        checked: dict[str, Any] = {
+            "names": tuple(str(name) for name in self.names),
+            "notes": tuple(str(note) for note in self.notes),
+            "explained_variance": float(self.explained_variance),
+            "n_rows": int(self.n_rows),
+            "n_subsets": int(self.n_subsets),
+        }
+        for field, kind in (("explained_variance_error", float), ("random_state", int)):
+            value = getattr(self, field)
+            checked[field] = None if value is None else kind(value)
+        for field in ("effects", "raw_effects", "first_order", "total", "p_values"):
+            checked[field] = _frozen(getattr(self, field), (p,), field)
+        checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
+        checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Unpickled and copied arrays are writable: freeze them again.
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def standard_error(self) -> FloatArray | None:
+        """Total standard error of each raw effect, shape (n_players,), or None."""
+        if self.covariance is not None:
+            return np.sqrt(np.diag(self.covariance))
+        if self.standard_errors:
+            return np.sqrt(sum(np.square(error) for error in self.standard_errors.values()))
+        return None
+
+    def confidence_interval(self, level: float = 0.95) -> ConfidenceInterval:
+        """Normal intervals of the raw effects.
+
+        They cover the expected estimate: the shrinkage bias of the model (a forest that explains
+        less than there is to explain) is not in them.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        ConfidenceInterval
+            ``low`` and ``high``, each of shape (n_players,); they may be negative, as raw effects
+            may.
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=99,
+        ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares",
+        ...     standard_errors={"data": [0.1]})
+        >>> result.confidence_interval().low.round(3).tolist()
+        [0.204]
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        error = self.standard_error
+        if error is None:
+            raise ValueError("This result has no standard errors, so it has no intervals.")
+        half = float(ndtri((1 + level) / 2)) * error
+        return ConfidenceInterval(self.raw_effects - half, self.raw_effects + half)
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Player indices from the largest effect to the smallest; ties keep their order."""
+        return np.argsort(-self.effects, kind="stable")
+
+    @property
+    def shares(self) -> FloatArray:
+        """Each effect as a share of the explained variance, shape (n_players,).
+
+        NaN where nothing is explained.
+        """
+        if self.explained_variance > 0:
+            return self.effects / self.explained_variance
+        return np.full(len(self.names), np.nan)
+
+    def columns(self) -> dict[str, FloatArray]:
+        """The arrays with one number a player that this result has, by name."""
+        candidates = {
+            "effect": self.effects,
+            "raw_effect": self.raw_effects,
+            "standard_error": self.standard_error,
+            "first_order": self.first_order,
+            "total": self.total,
+        }
+        return {name: array for name, array in candidates.items() if array is not None}
+
+    def summary(self, max_players: int = 50) -> str:
+        """The effects as a text table, largest first, and what they rest on.
+
+        Parameters
+        ----------
+        max_players : int, default=50
+            Rows of the table; the players left over share one line.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+        ...     explained_variance=0.4, n_rows=442, n_subsets=4, target="progression",
+        ...     estimator="forest", design="exhaustive", solver="least_squares")
+        >>> print(result.summary())  # doctest: +ELLIPSIS
+        Shapley effects on progression
+        <BLANKLINE>
+        player  effect  share
+        bmi      0.300   75 %  ####################
+        age      0.100   25 %  #######
+        <BLANKLINE>
+        The players explain 0.400 of the variance of progression out of sample; 0.600 remains.
+        442 rows, 4 subsets; forest, exhaustive, least_squares; shaff ...
+        """
+        shown = self.order[:max_players]
+        header, rows = summary_table(self, shown)
+        lines = [f"Shapley effects on {self._target}", "", *_aligned([header, *rows])]
+        if len(shown) < len(self.names):
+            rest = self.effects[self.order[max_players:]]
+            lines.append(f"... and {len(rest)} more with {rest.sum():.3f} together")
+        return "\n".join([*lines, "", *self.footer()])
+
+    def footer(self) -> list[str]:
+        """Plain sentences: what is explained, how it was computed, and the notes."""
+        error = self.explained_variance_error
+        spread = "" if error is None else f" (standard error {error:.3f})"
+        seed = "" if self.random_state is None else f", seed {self.random_state}"
+        return [
+            f"The players explain {self.explained_variance:.3f}{spread} of the variance of "
+            f"{self._target} out of sample; {1 - self.explained_variance:.3f} remains.",
+            f"{self.n_rows} rows, {self.n_subsets} subsets{seed}; {self.estimator}, "
+            f"{self.design}, {self.solver}; shaff {self.version}",
+            *(f"Note: {note}" for note in self.notes),
+        ]
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """One row a player, in their original order.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+
+        Returns
+        -------
+        data frame or table of the chosen library
+            Columns ``player``, ``effect``, ``raw_effect``, then ``standard_error``,
+            ``first_order`` and ``total`` where the result has them.
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
+        ...     estimator="forest", design="exhaustive", solver="least_squares")
+        >>> result.to_frame("polars").columns
+        ['player', 'effect', 'raw_effect']
+        """
+        import narwhals as nw
+
+        if backend not in ("pandas", "polars", "pyarrow"):
+            raise ValueError(f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}.")
+        try:
+            import_module(backend)
+        except ImportError as error:
+            message = f"to_frame({backend!r}) needs {backend}: pip install {backend}"
+            raise ImportError(message) from error
+        # Copies: polars and pyarrow may keep the buffer they are given, and ours is read-only.
+        data = {name: array.copy() for name, array in self.columns().items()}
+        frame = nw.from_dict({"player": list(self.names), **data}, backend=backend)
+        return frame.to_native()
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The result as JSON, which `load_result` reads back bit for bit.
+
+        Parameters
+        ----------
+        path : path or None
+            Where to write it too. The file appears whole or not at all.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult, load_result
+        >>> result = EffectsResult(
+        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
+        ...     estimator="forest", design="exhaustive", solver="least_squares")
+        >>> load_result(result.to_json()).effects.tolist()
+        [0.1, 0.3]
+        """
+        content = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}
+        header = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        text = json.dumps({**header, **content}, indent=1, ensure_ascii=False, allow_nan=False)
+        if path is not None:
+            with replacing(path) as temporary:
+                temporary.write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def plot(self, ax: Any = None, max_players: int = 20) -> EffectsDisplay:
+        """Bar chart of the effects; needs matplotlib (``pip install "shaff[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; None makes a new figure.
+        max_players : int, default=20
+            Bars; the players left over share one more.
+
+        Returns
+        -------
+        EffectsDisplay
+            With the axes and figure as ``ax_`` and ``figure_``.
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
+        ...     estimator="forest", design="exhaustive", solver="least_squares")
+        >>> display = result.plot()
+        >>> display.figure_.savefig("effects.png")  # doctest: +SKIP
+        """
+        from shaff.plots import EffectsDisplay
+
+        return EffectsDisplay.from_result(self).plot(ax=ax, max_players=max_players)
+
+    def __repr__(self) -> str:
+        noun = "player" if len(self.names) == 1 else "players"
+        text = f"{len(self.names)} {noun}, explained variance {self.explained_variance:.3f}"
+        if self.names:
+            top = self.order[0]
+            text += f", largest effect {self.names[top]!r} {self.effects[top]:.3f}"
+        return f"EffectsResult({text})"
+
+    def _repr_html_(self) -> str:
+        header, rows = summary_table(self, self.order[:20])
+        cells = "".join(_html_row(row[:-1], "td") for row in rows)
+        left = len(self.names) - len(rows)
+        more = f"<p>... and {left} more</p>" if left else ""
+        foot = "<br>".join(html.escape(line) for line in self.footer())
+        table = f"<table>{_html_row(header[:-1], 'th')}{cells}</table>"
+        return f"<div>{table}{more}<p><small>{foot}</small></p></div>"
+
+    @property
+    def _target(self) -> str:
+        return "y" if self.target is None else self.target
+
+
+def summary_table(
+    result: EffectsResult, players: npt.NDArray[np.intp]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table of a result; the last column holds bars.
+
+    Examples
+    --------
+    >>> from shaff.result import EffectsResult, summary_table
+    >>> result = EffectsResult(
+    ...     names=("age",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=442,
+    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
+    >>> summary_table(result, result.order)
+    (['player', 'effect', 'share', ''], [['age', '0.100', '100 %', '####################']])
+    """
+    optional = {
+        "error": result.standard_error,
+        "first-order": result.first_order,
+        "total": result.total,
+    }
+    present = {name: array for name, array in optional.items() if array is not None}
+    scale = max(float(result.effects.max(initial=0.0)), np.finfo(float).tiny)
+    rows = []
+    for j in players:
+        numbers = [f"{array[j]:.3f}" for array in present.values()]
+        share = f"{100 * result.shares[j]:.0f} %" if result.explained_variance > 0 else ""
+        bar = "#" * round(_BAR_WIDTH * max(float(result.effects[j]), 0.0) / scale)
+        rows.append([result.names[j], f"{result.effects[j]:.3f}", *numbers, share, bar])
+    return ["player", "effect", *present, "share", ""], rows
+
+
+def load_result(source: str | os.PathLike[str]) -> EffectsResult:
+    """Read what `EffectsResult.to_json` wrote.
+
+    Parameters
+    ----------
+    source : path, or the JSON text itself
+
+    Returns
+    -------
+    EffectsResult
+
+    Examples
+    --------
+    >>> from shaff import load_result
+    >>> load_result("{}")
+    Traceback (most recent call last):
+        ...
+    ValueError: the text is not a result of shaff: it has no format "shaff.EffectsResult".
+    """
+    is_text = isinstance(source, str) and source.lstrip().startswith("{")
+    origin = "the text" if is_text else os.fspath(source)
+    text = str(source) if is_text else Path(source).read_text(encoding="utf-8", errors="replace")
+    content = _checked_content(text, origin)
+    known = {field.name for field in fields(EffectsResult)}
+    arguments = {name: content[name] for name in known & content.keys()}
+    try:
+        return EffectsResult(**arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{origin} is a damaged result of shaff: {error}") from error
+
+
+def _checked_content(text: str, origin: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        message = f"{origin} is not a result of shaff, or was cut short: {error}."
+        raise ValueError(message) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'{origin} is not a result of shaff: it has no format "{FORMAT}".')
+    if content.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{origin} has format version {content.get('format_version')!r}; "
+            f"shaff {__version__} reads version {FORMAT_VERSION}."
+        )
+    return content
+
+
+def _encoded(value: Any) -> Any:
+    """JSON values; numbers that JSON lacks become strings that float() reads back."""
+    if isinstance(value, Mapping):
+        return {key: _encoded(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _encoded(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
+    if array is None:
+        return None
+    copy = np.array(array, dtype=np.float64)
+    if copy.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {copy.shape}.")
+    copy.setflags(write=False)
+    return copy
+
+
+def _frozen_errors(
+    errors: Mapping[str, npt.ArrayLike] | None, p: int
+) -> dict[str, FloatArray] | None:
+    if errors is None:
+        return None
+    unknown = set(errors) - set(ERROR_SOURCES)
+    if unknown:
+        raise ValueError(f"standard_errors has unknown sources {sorted(unknown)}.")
+    frozen = {source: _frozen(error, (p,), source) for source, error in errors.items()}
+    return {source: error for source, error in frozen.items() if error is not None}
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """First and last column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *middle, last in rows:
+        cells = [cell.rjust(width) for cell, width in zip(middle, widths[1:-1], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells, last]).rstrip())
+    return lines
+
+
+def _html_row(cells: Iterable[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"

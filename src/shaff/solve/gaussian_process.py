@@ -1,0 +1,65 @@
+"""Step 3 by Bayesian quadrature: a Gaussian process over the subset cube."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shaff.protocols import Effects
+from shaff.solve.exact import is_complete, shapley_map
+from shaff.solve.odd_model import OddModel
+from shaff.solve.odd_process import Proxy, one_blas_thread
+from shaff.solve.projection import project_to_simplex
+from shaff.subsets import FloatArray, Subsets
+
+
+class GaussianProcessSolver:
+    """Posterior mean of the Shapley values under a Gaussian process on the game.
+
+    The estimate is linear in the values and sums to v(all) exactly. Subsets should come with
+    their complements; for one that does not, the complement's value is guessed as the mean of
+    v(U) + v(complement) over the complete pairs less v(U), with the spread of that sum as its
+    error. A subset given twice counts once. A complete list of subsets is solved exactly.
+
+    Parameters
+    ----------
+    noise : float, array of shape (n_subsets,) or None
+        Standard deviation of the error of the values that is independent between subsets; None
+        learns one for all of them.
+    proxy : Proxy or None
+        A game close to v with known Shapley values.
+    relevance : array of shape (n_players,) or None
+        Rough importance of the players, such as split gains of an ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.solve.gaussian_process import GaussianProcessSolver
+    >>> from shaff.subsets import Subsets
+    >>> alone = Subsets.singletons(4)
+    >>> subsets = Subsets.concatenate([alone, alone.complement()])
+    >>> v = subsets.masks() @ np.array([0.4, 0.3, 0.2, 0.0])
+    >>> GaussianProcessSolver().solve(subsets, v, 0.9).effects.round(2).tolist()
+    [0.4, 0.3, 0.2, 0.0]
+    """
+
+    def __init__(
+        self,
+        noise: npt.ArrayLike | None = None,
+        proxy: Proxy | None = None,
+        relevance: npt.ArrayLike | None = None,
+    ) -> None:
+        self.noise, self.proxy, self.relevance = noise, proxy, relevance
+
+    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+        """Effects, their linear map and the calibrated covariance of their design error."""
+        p, values = subsets.n_players, np.asarray(v, dtype=np.float64)
+        if is_complete(subsets) and len(subsets) == 2**p - 2:
+            linear_map, covariance = shapley_map(subsets), np.zeros((p, p))
+        else:
+            model = OddModel(p, noise=self.noise, proxy=self.proxy, relevance=self.relevance)
+            with one_blas_thread():
+                fit = model.fit(subsets, values, v_all)
+                linear_map, covariance = fit.linear_map, fit.covariance
+        raw = linear_map @ np.append(values, v_all)
+        return Effects(project_to_simplex(raw, v_all), raw, linear_map, covariance)

@@ -1,0 +1,75 @@
+"""The linear R² game: a cheap proxy of v with known Shapley values."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from shaff.solve.odd_process import Proxy
+from shaff.subsets import BoolArray, FloatArray
+
+RIDGE = 1e-6
+BLOCK = 256
+
+
+def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Proxy:
+    """The share of the variance of y that least squares on the columns of a subset explains.
+
+    Its Shapley values are means over random orders and their reverses: one Cholesky factor of the
+    correlation matrix in the order of the players gives all that they add one after another. They
+    sum to the game's value of the full set exactly, and the error left in the shares is small
+    beside what the Gaussian process corrects anyway.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_players)
+        Without missing values; constant columns explain nothing.
+    y : array of shape (n_rows,)
+    n_orders : int
+        Orders, half of them reverses. The seed is fixed: the same data give the same proxy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.solve.proxy import linear_proxy
+    >>> X = np.linalg.qr(np.random.default_rng(0).standard_normal((50, 3)))[0]
+    >>> proxy = linear_proxy(X - X.mean(axis=0), X @ [1.0, 1.0, 0.0])
+    >>> bool(abs(proxy.effects.sum() - proxy.game(np.ones((1, 3), dtype=bool))[0]) < 1e-9)
+    True
+    """
+    columns = _standardised(np.asarray(X, dtype=np.float64))
+    target = _standardised(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
+    correlation = columns.T @ columns / len(target) + RIDGE * np.eye(columns.shape[1])
+    with_y = columns.T @ target / len(target)
+
+    def game(masks: BoolArray) -> FloatArray:
+        blocks = np.array_split(masks, len(masks) // BLOCK + 1)
+        return np.concatenate([_explained(correlation, with_y, block) for block in blocks])
+
+    return Proxy(game, _mean_gains(correlation, with_y, n_orders // 2))
+
+
+def _standardised(columns: FloatArray) -> FloatArray:
+    centred = columns - columns.mean(axis=0)
+    spread = centred.std(axis=0)
+    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+
+
+def _explained(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) -> FloatArray:
+    # Players outside of the subset get a row of the identity: all systems have one size.
+    systems = np.where(masks[:, :, None] & masks[:, None, :], correlation, np.eye(len(with_y)))
+    right = np.where(masks, with_y, 0.0)
+    solved = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    return np.asarray((solved * right).sum(axis=1), dtype=np.float64)
+
+
+def _mean_gains(correlation: FloatArray, with_y: FloatArray, n_pairs: int) -> FloatArray:
+    rng, p = check_random_state(0), len(with_y)
+    total = np.zeros(p)
+    for _ in range(n_pairs):
+        order = rng.permutation(p)
+        for players in (order, order[::-1]):
+            factor = np.linalg.cholesky(correlation[np.ix_(players, players)])
+            total[players] += np.linalg.solve(factor, with_y[players]) ** 2
+    return np.asarray(total / (2 * n_pairs), dtype=np.float64)

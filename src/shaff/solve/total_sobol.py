@@ -1,0 +1,37 @@
+"""Total Sobol indices: what is lost without each player."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shaff.protocols import Effects
+from shaff.subsets import FloatArray, Subsets
+
+
+class TotalSobolSolver:
+    """``v(all) - v(all without j)``; with projected forests the Sobol-MDA (Bénard et al. 2022).
+
+    These are not Shapley effects: they do not sum to v(all), and a variable with a copy gets 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.designs.leave_one_out import LeaveOneOutDesign
+    >>> from shaff.solve.total_sobol import TotalSobolSolver
+    >>> subsets = LeaveOneOutDesign(2).subsets
+    >>> TotalSobolSolver().solve(subsets, np.array([0.25, 0.75]), 1.0).effects.tolist()
+    [0.75, 0.25]
+    """
+
+    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+        """Indices and their linear map; other subsets than all but one are left aside."""
+        p = subsets.n_players
+        position = {key: index for index, key in enumerate(subsets.keys())}
+        linear_map = np.zeros((p, len(v) + 1))
+        linear_map[:, -1] = 1.0
+        for j, key in enumerate(Subsets.singletons(p).complement().keys()):
+            # Without its only player the game is worth 0: nothing to subtract.
+            if p > 1:
+                linear_map[j, position[key]] = -1.0
+        raw = linear_map @ np.append(v, v_all)
+        return Effects(np.maximum(raw, 0.0), raw, linear_map)

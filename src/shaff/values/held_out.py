@@ -1,0 +1,231 @@
+"""Models together with the rows that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.model_selection import KFold
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils import check_random_state
+
+from shaff.datasets import RandomState
+from shaff.subsets import FloatArray
+from shaff.trees.bags import forest_bags
+
+RowArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictors and, for each, the rows that it has not seen.
+
+    The trees of a bagged forest with their out-of-bag rows, or one model a fold with the fold's
+    rows. A row is predicted by the average of the predictors that have not seen it; any other
+    point by the average of all.
+
+    Parameters
+    ----------
+    predictors : list of fitted models
+    rows : list of int arrays
+    n_rows : int
+    """
+
+    predictors: list[Any]
+    rows: list[RowArray]
+    n_rows: int
+
+    def counts(self) -> FloatArray:
+        """Number of predictors that have not seen each row, shape (n_rows,)."""
+        return np.bincount(np.concatenate(self.rows), minlength=self.n_rows).astype(np.float64)
+
+    def apply(
+        self,
+        predict: Callable[[Any, npt.NDArray[Any]], FloatArray],
+        training: npt.NDArray[Any],
+        rows: npt.NDArray[Any] | None,
+    ) -> FloatArray:
+        """Average over the predictors of ``predict(predictor, points)``.
+
+        Parameters
+        ----------
+        predict : callable
+            Returns an array whose first axis runs over the points given to it.
+        training : array of shape (n_rows, ...)
+            What ``predict`` needs to know of the training rows.
+        rows : array or None
+            Points for all predictors; None means each training row, by those that have not seen
+            it (NaN where there are none).
+        """
+        if rows is not None:
+            return np.asarray(np.mean([predict(model, rows) for model in self.predictors], axis=0))
+        pairs = list(zip(self.predictors, self.rows, strict=True))
+        parts = [(unseen, predict(model, training[unseen])) for model, unseen in pairs]
+        total = np.zeros((self.n_rows, *parts[0][1].shape[1:]))
+        for unseen, part in parts:
+            total[unseen] += part
+        counts = np.bincount(np.concatenate(self.rows), minlength=self.n_rows)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / counts.reshape(-1, *[1] * (total.ndim - 1)))
+
+    def predict(self, training: FloatArray, rows: FloatArray | None) -> FloatArray:
+        """Plain predictions of shape (n_rows, n_outputs); see `apply`."""
+        return self.apply(model_output, training, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownModel:
+    """A function of X that was not fitted to the data, so that all rows are held out.
+
+    Parameters
+    ----------
+    function : callable
+        From (n_rows, n_columns) to (n_rows,) or (n_rows, n_outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.held_out import KnownModel
+    >>> KnownModel(lambda X: X.sum(axis=1)).predict(np.ones((2, 3))).tolist()
+    [3.0, 3.0]
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Outputs of the function."""
+        return self.function(X)
+
+
+def model_output(model: Any, X: FloatArray) -> FloatArray:
+    """Predictions of a fitted model, always of shape (n_rows, n_outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from shaff.values.held_out import model_output
+    >>> model_output(DummyRegressor().fit([[0]], [2.0]), np.zeros((3, 1))).shape
+    (3, 1)
+    """
+    if len(X) == 0:
+        return np.zeros((0, getattr(model, "n_outputs_", 1)))
+    return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X), -1)
+
+
+def draw_seed(random_state: RandomState) -> int:
+    """One integer from a random state, drawn before any parallel work.
+
+    Examples
+    --------
+    >>> from shaff.values.held_out import draw_seed
+    >>> draw_seed(0) == draw_seed(0)
+    True
+    """
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def paper_forest(n_estimators: int = 500) -> RandomForestRegressor:
+    """The forest of the paper's experiments: ``mtry = p/3``, leaves of 5 rows or more.
+
+    Examples
+    --------
+    >>> from shaff.values.held_out import paper_forest
+    >>> paper_forest(100).n_estimators
+    100
+    """
+    return RandomForestRegressor(n_estimators, max_features=1 / 3, min_samples_leaf=5)
+
+
+def fit_held_out(
+    estimator: Any, X: FloatArray, y: FloatArray, *, cv: int = 5, seed: int = 0
+) -> HeldOut:
+    """Fit clones of an estimator so that every row has predictors that have not seen it.
+
+    Forests and bagged models are fitted once and predict their out-of-bag rows; any other
+    estimator is fitted on the complement of each of ``cv`` folds.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor or KnownModel
+        Not modified. Its ``random_state``, when None, is set to ``seed``.
+    X : float array of shape (n_rows, n_columns)
+    y : float array of shape (n_rows, n_outputs)
+    cv : int
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from shaff.values.held_out import fit_held_out
+    >>> X = np.arange(10.0)[:, None]
+    >>> held_out = fit_held_out(LinearRegression(), X, 2 * X)
+    >>> len(held_out.predictors), held_out.predict(X, None)[3].round(6).tolist()
+    (5, [6.0])
+    """
+    if isinstance(estimator, KnownModel):
+        return HeldOut([estimator], [np.arange(len(X), dtype=np.int32)], len(X))
+    model = seeded(estimator, seed)
+    target = as_target(y)
+    if has_bags(model):
+        bags = forest_bags(model.fit(X, target), len(X))
+        unseen = [np.flatnonzero(bag == 0).astype(np.int32) for bag in bags]
+        return HeldOut(list(model.estimators_), unseen, len(X))
+    folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
+    models = [clone(model).fit(X[train], target[train]) for train, _ in folds]
+    return HeldOut(models, [test.astype(np.int32) for _, test in folds], len(X))
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone of an estimator whose random state, when None, is ``seed``.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from shaff.values.held_out import seeded
+    >>> seeded(DecisionTreeRegressor(), 3).random_state
+    3
+    """
+    model = clone(estimator)
+    if "random_state" in model.get_params() and model.random_state is None:
+        model.set_params(random_state=seed)
+    return model
+
+
+def as_target(y: FloatArray) -> FloatArray:
+    """What scikit-learn wants as y: one dimension for one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.held_out import as_target
+    >>> as_target(np.zeros((3, 1))).shape, as_target(np.zeros((3, 2))).shape
+    ((3,), (3, 2))
+    """
+    return y[:, 0] if y.shape[1] == 1 else y
+
+
+def has_bags(model: Any) -> bool:
+    """Whether an estimator averages trees, each grown on part of the rows and on all columns.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+    >>> from shaff.values.held_out import has_bags
+    >>> has_bags(RandomForestRegressor()), has_bags(ExtraTreesRegressor())
+    (True, False)
+    """
+    if isinstance(model, (RandomForestRegressor, ExtraTreesRegressor)):
+        return bool(model.bootstrap)
+    if not isinstance(model, BaggingRegressor):
+        return False
+    trees = model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
+    all_columns = model.max_features == 1.0 and not model.bootstrap_features
+    all_rows = not model.bootstrap and model.max_samples in (None, 1.0)
+    return bool(trees and all_columns and not all_rows)

@@ -1,0 +1,88 @@
+"""Values from the variance of y among nearest neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.neighbors import NearestNeighbors
+
+from shaff.datasets import RandomState
+from shaff.subsets import BoolArray, FloatArray
+from shaff.values.held_out import draw_seed
+from shaff.values.pricing import MeanValues, Players, refuse_missing
+
+JITTER = 1e-7
+
+
+class NeighbourValues(MeanValues):
+    """``v(U) = 1 - E[Var(Y | X_U)] / Var(Y)``, the variance taken among nearest neighbours.
+
+    The given-data estimator of Broto, Bachoc & Depecker (2020): for each row the sample variance
+    of y over the row and its ``n_neighbours - 1`` nearest ones in the columns of U. No model is
+    fitted. This is not the out-of-sample error of ALGORITHMS section 0: that of the mean of the
+    other neighbours would count their noise as well, the sample variance does not. `predict`
+    gives that mean of the other neighbours.
+
+    Columns are scaled to unit variance; equal distances are broken at random.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+        Without missing values.
+    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    n_neighbours : int
+        Size of a neighbourhood, the row itself included (3, as its authors recommend).
+    players : list of column-index arrays, optional
+    n_jobs : int, optional
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.values.neighbours import NeighbourValues
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> model = NeighbourValues(X, X[:, 0], random_state=0)
+    >>> (model.values(Subsets.singletons(2)).v > 0.5).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        n_neighbours: int = 3,
+        players: Players = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        refuse_missing(self.X, "Nearest neighbours")
+        self.n_neighbours = n_neighbours
+        spread = self.X.std(axis=0)
+        self._scale = np.where(spread > 0, spread, 1.0)
+        noise = np.random.default_rng(draw_seed(random_state)).standard_normal(self.X.shape)
+        self._points = self.X / self._scale + JITTER * noise
+
+    def _errors(self, known: BoolArray) -> FloatArray:
+        return np.stack([self._local_variance(columns) for columns in known])
+
+    def _local_variance(self, columns: BoolArray) -> FloatArray:
+        others = self._nearest(self._points[:, columns], None)
+        neighbourhood = np.concatenate([np.arange(len(self.y))[:, None], others], axis=1)
+        variance: FloatArray = self.y[neighbourhood].var(axis=1, ddof=1).sum(axis=1)
+        return variance
+
+    def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
+        return np.stack([self._neighbour_mean(columns, rows) for columns in known])
+
+    def _neighbour_mean(self, columns: BoolArray, rows: FloatArray | None) -> FloatArray:
+        queries = None if rows is None else (rows / self._scale)[:, columns]
+        mean: FloatArray = self.y[self._nearest(self._points[:, columns], queries)].mean(axis=1)
+        return mean
+
+    def _nearest(self, points: FloatArray, queries: FloatArray | None) -> npt.NDArray[np.intp]:
+        """The nearest points, without the row itself when ``queries`` is None."""
+        index = NearestNeighbors(n_neighbors=self.n_neighbours - 1).fit(points)
+        return np.asarray(index.kneighbors(queries, return_distance=False), dtype=np.intp)

@@ -1,0 +1,184 @@
+"""From conditional means to values: what all value functions that predict have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from shaff.protocols import Values
+from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.values.variance import Outcome
+
+Players = Sequence[npt.ArrayLike] | None
+BLOCK = 8
+
+
+def price(
+    subsets: Subsets, errors: FloatArray, outcome: Outcome, influences: bool = False
+) -> Values:
+    """Values of subsets from the squared errors of their conditional means.
+
+    Parameters
+    ----------
+    subsets : Subsets
+    errors : float array of shape (n_subsets, n_rows)
+        Summed over the outputs. NaN where a row has no out-of-sample prediction; such rows drop
+        out for all of the subsets.
+    outcome : Outcome
+    influences : bool
+        Also return each row's influence on v (ALGORITHMS section 6).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.values.pricing import price
+    >>> from shaff.values.variance import Outcome
+    >>> outcome = Outcome.of(np.array([-1.0, 1.0, 0.0]))
+    >>> price(Subsets.full(2), np.array([[0.5, 0.5, np.nan]]), outcome).v.tolist()
+    [0.5]
+    """
+    usable: BoolArray = np.isfinite(errors).all(axis=0)
+    v = outcome.explained(errors, usable)
+    empty = subsets.sizes == 0
+    v[empty] = 0.0
+    if not influences:
+        return Values(subsets, v)
+    filled = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
+    psi = outcome.influences(filled, v)
+    psi[empty] = 0.0
+    return Values(subsets, v, psi)
+
+
+def as_players(players: Players, n_columns: int) -> list[npt.NDArray[np.intp]]:
+    """The columns of each player; by default every column is one.
+
+    Examples
+    --------
+    >>> from shaff.values.pricing import as_players
+    >>> [columns.tolist() for columns in as_players([[0, 2], [1]], 3)]
+    [[0, 2], [1]]
+    """
+    if players is None:
+        return [np.array([j], dtype=np.intp) for j in range(n_columns)]
+    return [np.asarray(columns, dtype=np.intp) for columns in players]
+
+
+def refuse_missing(X: FloatArray, method: str) -> None:
+    """Say in one sentence that a method cannot take missing values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.pricing import refuse_missing
+    >>> refuse_missing(np.array([[np.nan]]), "Nearest neighbours")
+    Traceback (most recent call last):
+    ValueError: Nearest neighbours cannot take missing values: fill them in or use another method.
+    """
+    if np.isnan(X).any():
+        raise ValueError(
+            f"{method} cannot take missing values: fill them in or use another method."
+        )
+
+
+class MeanValues(ABC):
+    """Base of the value functions that price conditional means.
+
+    A subclass says in `_means` how ``m_U(x)`` is made; this class knows players, blocks, threads,
+    prices and influences.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    players : list of column-index arrays, optional
+    n_jobs : int, optional
+        Blocks of subsets evaluated at once; the values do not depend on it.
+    """
+
+    _prefer: Literal["threads", "processes"] = "threads"
+    _block = BLOCK
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        players: Players = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.X = np.asarray(X, dtype=np.float64)
+        self.outcome = Outcome.of(np.asarray(y, dtype=np.float64))
+        self.players = as_players(players, self.X.shape[1])
+        self.n_jobs = n_jobs
+
+    @property
+    def y(self) -> FloatArray:
+        """The targets, shape (n_rows, n_outputs)."""
+        return self.outcome.y
+
+    @property
+    def n_players(self) -> int:
+        """Number of players of the game."""
+        return len(self.players)
+
+    @abstractmethod
+    def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
+        """``m_U(x)`` of non-empty subsets of columns, shape (n_subsets, n_rows, n_outputs).
+
+        ``rows=None``: the rows of X, each predicted out of sample (NaN where that cannot be)."""
+
+    def _errors(self, known: BoolArray) -> FloatArray:
+        """Squared error of each row of X, shape (n_subsets, n_rows)."""
+        errors: FloatArray = ((self.y - self._means(known, None)) ** 2).sum(axis=2)
+        return errors
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Price each subset; see `shaff.protocols.ValueFunction`."""
+        parts = self._parallel(
+            delayed(self._block_values)(part, influences) for part in self._blocks(subsets)
+        )
+        return Values.concatenate(parts)
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Conditional means, shape (n_subsets, n_rows, n_outputs); the empty set's are mean(y)."""
+        points = None if rows is None else np.asarray(rows, dtype=np.float64)
+        parts = self._parallel(
+            delayed(self._block_means)(part, points) for part in self._blocks(subsets)
+        )
+        return np.concatenate(parts)
+
+    def _blocks(self, subsets: Subsets) -> list[Subsets]:
+        starts = range(0, max(len(subsets), 1), self._block)
+        return [subsets[start : start + self._block] for start in starts]
+
+    def _parallel(self, tasks: Iterable[Any]) -> list[Any]:
+        # One BLAS and OpenMP thread a block, so that the same bits come out for any n_jobs.
+        with threadpool_limits(1):
+            return list(Parallel(n_jobs=self.n_jobs, prefer=self._prefer)(tasks))
+
+    def _columns(self, subsets: Subsets) -> BoolArray:
+        return subsets.to_columns(self.players, self.X.shape[1]).masks()
+
+    def _block_values(self, subsets: Subsets, influences: bool) -> Values:
+        known = self._columns(subsets)
+        errors = np.zeros((len(known), len(self.y)))
+        some = known.any(axis=1)
+        if some.any():
+            errors[some] = self._errors(known[some])
+        return price(subsets, errors, self.outcome, influences)
+
+    def _block_means(self, subsets: Subsets, rows: FloatArray | None) -> FloatArray:
+        known = self._columns(subsets)
+        n_rows = len(self.X if rows is None else rows)
+        means = np.tile(self.y.mean(axis=0), (len(known), n_rows, 1))
+        some = known.any(axis=1)
+        if some.any():
+            means[some] = self._means(known[some], rows)
+        return means

@@ -1,0 +1,247 @@
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pl = pytest.importorskip("polars")
+pytest.importorskip("typer")
+pytest.importorskip("matplotlib")
+
+from shaff import ShapleyEffects, __version__, load_result  # noqa: E402
+from shaff.cli import main  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    y = 2 * X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(80)
+    return pl.DataFrame({"Age": X[:, 0], "[bmi]": X[:, 1], "a, b": X[:, 2], "price": y})
+
+
+@pytest.fixture
+def csv_file(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.csv"
+    frame.write_csv(path)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*words):
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return stop.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def fails(run):
+    """Run a command that must fail with one line, no output and exit code 2."""
+
+    def fails(*words):
+        code, out, err = run(*words)
+        assert code == 2
+        assert out == ""
+        assert err.startswith("shaff: ")
+        assert err.count("\n") == 1
+        return err
+
+    return fails
+
+
+def test_version_and_help(run):
+    assert run("--version") == (0, f"shaff {__version__}\n", "")
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert "explain" in out
+    assert "demo" in out
+
+
+def test_explain_prints_the_table_of_the_public_api(run, csv_file, frame):
+    code, out, err = run("explain", csv_file, "--target", "price", "--jobs", 1)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].strip() == "Shapley effects on price"
+    assert lines[2].split()[0] == "Age"
+    assert lines[3].split()[0] == "[bmi]"
+    effects = ShapleyEffects(random_state=0).fit(frame.drop("price"), frame["price"]).effects_
+    assert f"{effects[0]:.3f}" in lines[2]
+    assert f"{effects[1]:.3f}" in lines[3]
+
+
+def test_json_and_plot_files(run, csv_file, frame, tmp_path):
+    words = ["explain", csv_file, "--target", "price", "--seed", 3]
+    code, out, _ = run(*words, "--json", "r.json", "--plot", "p.png")
+    assert code == 0
+    assert out.rstrip().endswith("Saved r.json and p.png")
+    result = load_result(tmp_path / "r.json")
+    assert result.names == ("Age", "[bmi]", "a, b")
+    assert result.target == "price"
+    assert result.random_state == 3
+    expected = ShapleyEffects(random_state=3).fit(frame.drop("price"), frame["price"])
+    assert result.effects.tolist() == expected.effects_.tolist()
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "p.png", "r.json"]
+
+
+def test_json_on_the_standard_output_is_alone(run, csv_file):
+    code, out, err = run("explain", csv_file, "--target", "price", "--json", "-")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["target"] == "price"
+    assert load_result(out).names[0] == "Age"
+
+
+def test_same_seed_same_output_for_any_number_of_jobs(run, csv_file):
+    words = ["explain", csv_file, "--target", "price", "--seed", 1, "--json", "-"]
+    first = run(*words, "--jobs", 1)
+    assert run(*words, "--jobs", 1) == first
+    assert run(*words, "--jobs", 2) == first
+
+
+def test_published(run, csv_file, frame):
+    small = frame.head(40)
+    small.write_csv(csv_file)
+    words = ["explain", csv_file, "--target", "price", "--published", "--json", "-"]
+    _, out, _ = run(*words)
+    published = ShapleyEffects.as_published(random_state=0, n_jobs=-1)
+    expected = published.fit(small.drop("price"), small["price"]).effects_
+    assert load_result(out).effects.tolist() == expected.tolist()
+
+
+def test_all_readable_formats_agree(run, frame, csv_file, tmp_path):
+    frame.write_parquet("data.parquet")
+    frame.write_csv("data.tsv", separator="\t")
+    frame.write_csv("semicolon.csv", separator=";")
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(csv_file.read_bytes()))
+    outputs = {
+        run("explain", name, "--target", "price", "--json", "-")
+        for name in ("data.csv", "data.parquet", "data.tsv", "semicolon.csv", "data.csv.gz")
+    }
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(
+    "drop", [["--drop", "Age,[bmi]"], ["--drop", "Age", "--drop", " [bmi] "], ["--drop", "a, b"]]
+)
+def test_drop(run, csv_file, drop):
+    _, out, _ = run("explain", csv_file, "--target", "price", "--json", "-", *drop)
+    left = ("Age", "[bmi]") if "a, b" in drop else ("a, b",)
+    assert load_result(out).names == left
+
+
+def test_missing_file(fails):
+    assert "no file none.csv" in fails("explain", "none.csv", "--target", "y")
+
+
+def test_unknown_columns_are_named_with_a_suggestion(fails, csv_file):
+    err = fails("explain", csv_file, "--target", "Price")
+    assert "--target: no column is named 'Price'; did you mean 'price'?" in err
+    err = fails("explain", csv_file, "--target", "price", "--drop", "aeg")
+    assert "--drop: no column is named 'aeg'; did you mean 'Age'?" in err
+    err = fails("explain", csv_file, "--target", "zzzzzz")
+    assert "there are 'Age', '[bmi]', 'a, b', 'price'." in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.xlsx", b"", "must end in .csv"),
+        ("a.parquet", b"not a parquet file", "cannot read a.parquet"),
+        ("a.csv", b"", "cannot read a.csv"),
+        ("a.csv", b"x,y\n\xff\xfe,1\n", "cannot read a.csv"),
+        ("a.csv.gz", b"no gzip", "cannot read a.csv.gz"),
+        ("a.csv", b"x,y\n1,2,3\n4\n5,6,7,8\n", "cannot read a.csv"),
+        ("a.csv", b"x,x,y\n1,2,3\n", "more than one column named 'x'"),
+        ("a.csv", b"x,y\n", "a.csv has no rows"),
+        ("a.csv", b"x,y\n1,low\n2,high\n", "target 'y' is not numeric"),
+        ("a.csv", b"x,y\n1,1\n2,\n", "target 'y' is missing in 1 rows"),
+        ("a.csv", b"y\n1\n2\n", "no column is left"),
+    ],
+)
+def test_unusable_files(fails, tmp_path, monkeypatch, name, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    assert message in fails("explain", name, "--target", "y")
+
+
+def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.csv").write_text("x,y\n1,1\n2,4\n3,3\n")
+    fails("explain", "tiny.csv", "--target", "y", "--json", "r.json", "--plot", "p.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--json", "no/such/r.json"], "--json: there is no folder no/such"),
+        (["--plot", "no/such/p.png"], "--plot: there is no folder no/such"),
+        (["--json", "."], "--json: . is a folder"),
+        (["--plot", "p.xyz"], "--plot: p.xyz must end in one of .png"),
+        (["--seed", "abc"], "--seed"),
+        (["--colour", "red"], "--colour"),
+    ],
+)
+def test_wrong_options_fail_before_any_work(fails, csv_file, monkeypatch, words, message):
+    monkeypatch.setattr(ShapleyEffects, "fit", None)
+    assert message in fails("explain", csv_file, "--target", "price", *words)
+
+
+def test_usage_errors_are_one_line(fails, csv_file):
+    assert "--target" in fails("explain", csv_file)
+    assert "explode" in fails("explode")
+
+
+def test_ctrl_c_exits_with_130(run, csv_file, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ShapleyEffects, "fit", interrupted)
+    code, out, err = run("explain", csv_file, "--target", "price")
+    assert (code, out) == (130, "")
+    assert err in ("", "shaff: interrupted\n")  # some versions of typer stay silent
+
+
+def test_warnings_are_one_line(run, csv_file, monkeypatch, frame):
+    frame.with_columns(price=pl.lit(1.0)).write_csv(csv_file)
+    code, out, err = run("explain", csv_file, "--target", "price")
+    assert code == 0
+    assert "Shapley effects on price" in out
+    assert err.startswith("shaff: warning: ")
+    assert "\n" not in err[:-1]
+
+
+@pytest.mark.parametrize("module", ["typer", "rich", "polars"])
+def test_missing_extra_names_the_install(module):
+    script = (
+        f"import sys; sys.modules[{module!r}] = None\nfrom shaff.cli import main\nmain(['demo'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert 'pip install "shaff[cli]"' in done.stderr
+
+
+def test_demo_in_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "shaff", "demo"]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, encoding="utf-8", env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "log triglycerides" in done.stdout
+    result = load_result(tmp_path / "demo-output" / "effects.json")
+    assert result.n_rows == 442
+    assert result.effects.sum() == pytest.approx(result.explained_variance)
+    assert 0.3 < result.explained_variance < 0.6
+    assert (tmp_path / "demo-output" / "effects.png").stat().st_size > 10_000

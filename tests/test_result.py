@@ -1,0 +1,299 @@
+import copy
+import dataclasses
+import json
+import pickle
+import struct
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaff.result import EffectsResult, load_result
+
+
+def make_result(p=4, **changes):
+    effects = np.linspace(0.0, 0.3, p)
+    arguments = {
+        "names": tuple(f"x{j}" for j in range(p)),
+        "effects": effects,
+        "raw_effects": effects - 0.01,
+        "explained_variance": float(effects.sum()),
+        "n_rows": 100,
+        "n_subsets": 12,
+        "estimator": "forest",
+        "design": "forest_paths",
+        "solver": "least_squares",
+    }
+    return EffectsResult(**{**arguments, **changes})
+
+
+def full_result(p=4):
+    rng = np.random.default_rng(0)
+    errors = {source: rng.random(p) for source in ("data", "design", "ensemble")}
+    return make_result(
+        p,
+        first_order=rng.standard_normal(p),
+        total=rng.standard_normal(p),
+        standard_errors=errors,
+        covariance=np.diag(sum(error**2 for error in errors.values())),
+        explained_variance_error=0.012,
+        random_state=3,
+        notes=("These effects explain the model, not the data.",),
+        target="price",
+    )
+
+
+def bits(array):
+    return np.asarray(array, dtype=np.float64).view(np.uint64).tolist()
+
+
+def assert_same(a, b):
+    for field in dataclasses.fields(EffectsResult):
+        left, right = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(left, dict):
+            assert list(left) == list(right)
+            assert all(bits(left[key]) == bits(right[key]) for key in left)
+        elif isinstance(left, np.ndarray):
+            assert bits(left) == bits(right)
+        else:
+            assert left == right
+            assert type(left) is type(right)
+
+
+def test_arrays_are_read_only_copies():
+    source = np.array([0.1, 0.2])
+    result = make_result(2, effects=source)
+    source[0] = 9.0
+    assert result.effects[0] == 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        result.effects[0] = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.effects = source
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+def test_copies_are_the_same_and_still_read_only(clone):
+    result = full_result()
+    twin = clone(result)
+    assert_same(result, twin)
+    for array in (twin.effects, twin.covariance, twin.standard_errors["data"]):
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("effects", [0.1]), ("first_order", np.zeros(5)), ("covariance", np.zeros((4, 3)))],
+)
+def test_wrong_shapes_are_named(field, value):
+    with pytest.raises(ValueError, match=f"{field} must have shape"):
+        make_result(4, **{field: value})
+
+
+def test_unknown_error_source_is_named():
+    with pytest.raises(ValueError, match="luck"):
+        make_result(2, standard_errors={"luck": [0.1, 0.1]})
+
+
+def test_standard_error_adds_the_sources_in_quadrature():
+    errors = {"data": [0.3, 0.0], "design": [0.4, 0.1]}
+    result = make_result(2, standard_errors=errors)
+    assert result.standard_error == pytest.approx([0.5, 0.1])
+    assert make_result(2).standard_error is None
+
+
+def test_covariance_decides_the_total_error():
+    result = make_result(2, covariance=[[0.04, 0.01], [0.01, 0.09]])
+    assert result.standard_error == pytest.approx([0.2, 0.3])
+
+
+def test_interval_is_normal_around_the_raw_effects():
+    result = make_result(2, raw_effects=[0.0, 0.5], standard_errors={"data": [0.1, 0.2]})
+    low, high = result.confidence_interval(0.95)
+    assert low == pytest.approx([-0.19600, 0.10801], abs=1e-5)
+    assert high == pytest.approx([0.19600, 0.89199], abs=1e-5)
+    wider = result.confidence_interval(level=0.99)
+    assert np.all(wider.low < low)
+    assert np.all(wider.high > high)
+
+
+def test_interval_needs_errors_and_a_level_between_0_and_1():
+    with pytest.raises(ValueError, match="no standard errors"):
+        make_result().confidence_interval()
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 95"):
+        full_result().confidence_interval(95)
+
+
+def test_summary_lists_players_by_effect_with_what_is_known():
+    result = full_result()
+    lines = result.summary().splitlines()
+    assert lines[2].split() == ["player", "effect", "error", "first-order", "total", "share"]
+    assert [line.split()[0] for line in lines[3:7]] == ["x3", "x2", "x1", "x0"]
+    assert lines[3].endswith("#" * 20)
+    text = result.summary()
+    assert "explain 0.600 (standard error 0.012) of the variance of price" in text
+    assert "seed 3" in text
+    assert "Note: These effects explain the model, not the data." in text
+
+
+def test_summary_leaves_out_what_is_not_known():
+    header = make_result().summary().splitlines()[2]
+    assert header.split() == ["player", "effect", "share"]
+
+
+def test_summary_joins_the_players_past_the_limit():
+    text = make_result(4).summary(max_players=2)
+    assert "... and 2 more with 0.100 together" in text
+    assert "x1" not in text
+
+
+def test_summary_without_explained_variance_has_no_shares():
+    result = make_result(2, effects=[0.0, 0.0], raw_effects=[-0.1, 0.05], explained_variance=-0.05)
+    assert "%" not in result.summary()
+    assert "explain -0.050" in result.summary()
+
+
+def test_repr_is_one_short_line():
+    assert (
+        repr(make_result())
+        == "EffectsResult(4 players, explained variance 0.600, largest effect 'x3' 0.300)"
+    )
+    assert "1 player," in repr(make_result(1))
+
+
+def test_html_escapes_names_and_notes():
+    result = make_result(2, names=("<b>", "a & b"), notes=("x < y",))
+    page = result._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "a &amp; b" in page
+    assert "x &lt; y" in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_frames_of_three_libraries(backend):
+    pytest.importorskip(backend)
+    result = full_result()
+    frame = result.to_frame(backend)
+    assert type(frame).__module__.split(".")[0] == backend
+    names = list(frame.column_names if backend == "pyarrow" else frame.columns)
+    expected = ["player", "effect", "raw_effect", "standard_error", "first_order", "total"]
+    assert names == expected
+    assert bits(np.asarray(frame["effect"])) == bits(result.effects)
+
+
+def test_frame_backend_is_checked():
+    with pytest.raises(ValueError, match="backend must be 'pandas', 'polars' or 'pyarrow'"):
+        make_result().to_frame("dask")
+
+
+def test_missing_frame_library_names_the_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match="pip install polars"):
+        make_result().to_frame("polars")
+
+
+def any_double():
+    return st.integers(0, 2**64 - 1).map(
+        lambda word: struct.unpack("<d", struct.pack("<Q", word))[0]
+    )
+
+
+@given(st.lists(any_double(), min_size=1, max_size=5), any_double())
+def test_json_keeps_every_bit(values, total):
+    # All NaN are one: JSON has no payloads.
+    array = np.array([np.nan if value != value else value for value in values])
+    result = make_result(len(array), raw_effects=array, first_order=array, total=array)
+    result = dataclasses.replace(result, standard_errors={"design": array})
+    back = load_result(result.to_json())
+    assert bits(back.raw_effects) == bits(array)
+    assert bits(back.standard_errors["design"]) == bits(array)
+
+
+@pytest.mark.parametrize("result", [make_result(), full_result(), make_result(1), full_result(100)])
+def test_json_round_trip_of_all_fields(result, tmp_path):
+    text = result.to_json(tmp_path / "result.json")
+    assert_same(result, load_result(text))
+    assert_same(result, load_result(tmp_path / "result.json"))
+    assert_same(result, load_result(str(tmp_path / "result.json")))
+
+
+def test_json_is_standard_and_carries_its_format():
+    result = make_result(2, raw_effects=[np.nan, np.inf], explained_variance=np.nan)
+
+    def forbid(name):
+        raise AssertionError(name)
+
+    content = json.loads(result.to_json(), parse_constant=forbid)
+    assert content["format"] == "shaff.EffectsResult"
+    assert content["format_version"] == 1
+    assert content["raw_effects"] == ["NaN", "Infinity"]
+
+
+def test_names_that_look_like_numbers_stay_names():
+    result = make_result(3, names=("NaN", "Infinity", "naïve 你好"))
+    assert load_result(result.to_json()).names == ("NaN", "Infinity", "naïve 你好")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a result of shaff, or was cut short"),
+        ("{}", "is not a result of shaff"),
+        ('{"format": "other"}', "is not a result of shaff"),
+        ('{"format": "shaff.EffectsResult", "format_version": 99}', "format version 99"),
+        ('{"format": "shaff.EffectsResult", "format_version": 1}', "damaged result"),
+    ],
+)
+def test_wrong_text_gets_one_clear_sentence(text, message):
+    with pytest.raises(ValueError, match=message):
+        load_result(text)
+
+
+def test_wrong_files_are_named(tmp_path):
+    path = tmp_path / "half.json"
+    path.write_text(full_result().to_json()[:200])
+    with pytest.raises(ValueError, match=r"half\.json .* cut short"):
+        load_result(path)
+    path.write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(ValueError, match=r"half\.json is not a result"):
+        load_result(path)
+    path.write_text("[1, 2]")
+    with pytest.raises(ValueError, match=r"half\.json is not a result"):
+        load_result(path)
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
+        load_result(tmp_path / "none.json")
+
+
+def test_inner_damage_is_found():
+    content = json.loads(full_result().to_json())
+    content["effects"] = content["effects"][:-1]
+    with pytest.raises(ValueError, match="damaged result of shaff: effects must have shape"):
+        load_result(json.dumps(content))
+
+
+def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+
+    def full_disk(self, text, **kwargs):
+        with open(self, "w") as file:
+            file.write(text[:10])
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
+    with pytest.raises(OSError, match="disk full"):
+        full_result().to_json(path)
+    assert path.read_bytes() == b"old"
+    assert [child.name for child in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_write_through_a_link_replaces_the_file_it_points_to(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    result = make_result()
+    result.to_json(link)
+    assert link.is_symlink()
+    assert_same(load_result(real), result)

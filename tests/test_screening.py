@@ -1,0 +1,65 @@
+"""The screen keeps what matters and drops most of the rest."""
+
+import numpy as np
+import pytest
+
+from shaff.datasets import experiment_1b
+from shaff.screening import screen
+
+
+def test_keeps_the_active_variables_of_experiment_1b():
+    exp = experiment_1b(random_state=0)
+    kept = screen(exp.X, exp.y)
+    assert kept[:13].all()
+    assert kept.sum() <= 20
+
+
+def test_false_alarms_are_rare():
+    rng = np.random.default_rng(0)
+    kept = [screen(rng.standard_normal((300, 101)), rng.standard_normal(300)) for _ in range(10)]
+    # Nothing at all may stand out, and then all columns stay.
+    rates = [k.mean() for k in kept if not k.all()]
+    assert np.mean(rates) < 0.02
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        lambda x: x,
+        lambda x: (x - 1) ** 2,
+        lambda x: np.exp(3 * x),
+        lambda x: np.where(np.isnan(x), 1.0, 0.0),
+    ],
+)
+def test_sees_each_kind_of_effect_through_missing_values(effect):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 30))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    signal = np.nan_to_num(effect(X[:, 3]))
+    kept = screen(X, signal + 0.5 * signal.std() * rng.standard_normal(1000))
+    assert kept[3]
+    assert kept.sum() < 6
+
+
+def test_any_output_counts():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 10))
+    kept = screen(X, np.column_stack([X[:, 0], X[:, 9] + rng.standard_normal(500)]))
+    assert kept[[0, 9]].all()
+
+
+def test_gains_keep_pure_interactions():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 20))
+    gains = rng.uniform(0.9, 1.1, 20)
+    gains[[4, 5]] = 8.0
+    y = X[:, 0] + X[:, 4] * X[:, 5]
+    assert not screen(X, y)[[4, 5]].all()
+    assert screen(X, y, gains)[[0, 4, 5]].all()
+
+
+def test_constant_columns_leave_and_a_hopeless_game_keeps_all():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal(200), np.ones(200), np.full(200, np.nan)])
+    assert screen(X, X[:, 0]).tolist() == [True, False, False]
+    assert screen(X, np.zeros(200)).all()
