@@ -1,7 +1,7 @@
 """How near the values of subsets are to their closed form, and what they cost.
 
 Run as ``python -m benchmarks.values [section ...] [--quick]``. Every figure of one run comes from
-the same data and the same subsets; times are single-threaded.
+the same data and the same subsets; times are CPU seconds of one thread.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def refit_folds(boosting: ProjectedBoosting, exp: Experiment) -> None:
 
 
 def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def growth(quick: bool) -> None:

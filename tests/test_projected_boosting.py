@@ -27,14 +27,15 @@ from shaff.values.ridge import RidgeValues
 HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
 
-def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage):
+def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage, cancel=0):
     coding = Coding.of(ensemble)
     out = np.tile(np.asarray(residual, dtype=float), (len(masks), 1))
     _core.replay_boosting(
         ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
         ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
         coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
-        Subsets.from_masks(masks).words, learning_rate, shrinkage, out, np.zeros(1, np.uint8),
+        Subsets.from_masks(masks).words, learning_rate, shrinkage, out,
+        np.array([cancel], np.uint8),
     )  # fmt: skip
     return out
 
@@ -97,6 +98,14 @@ def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
     for row, mask in zip(together, masks, strict=True):
         alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0)
         np.testing.assert_array_equal(row, alone[0])
+
+
+def test_kernel_stops_when_cancelled():
+    X, y = messy_data()
+    ensemble = read_ensemble(hist_gradient_boosting().fit(X, y))
+    everything = np.ones((1, 5), dtype=bool)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(ensemble, X, y, len(y), np.ones(len(y)), everything, 0.1, 1.0, cancel=1)
 
 
 @pytest.mark.parametrize("booster", ALL)
@@ -420,7 +429,7 @@ def test_categories_keep_their_value():
 
 @pytest.mark.parametrize("start", ["auto", "constant"])
 def test_values_are_near_the_closed_form(start):
-    exp = experiment_1a(n=1000, random_state=11)
+    exp = experiment_1a(n=800, random_state=11)
     masks = np.random.default_rng(0).random((30, 15)) < 0.5
     subsets = Subsets.from_masks(masks)
     v = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0).values(subsets).v
