@@ -95,8 +95,9 @@ def accuracy(quick: bool) -> None:
             forests.append(rmse(projected_forest(exp, 100).values(subsets).v, truth))
             chosen.append(f"{boosting.start_}/{boosting.n_trees_}")
         each = " ".join(f"{error:.4f}" for error in errors)
+        how, forest = ", ".join(chosen), np.mean(forests)
         print(f"  {name:18s} projected boosting {np.mean(errors):.4f} (bar {bar:.3f}; {each};"
-              f" start/trees {', '.join(chosen)})   projected forest {np.mean(forests):.4f}")  # fmt: skip
+              f" start/trees {how})   projected forest {forest:.4f}")  # fmt: skip
 
 
 def retraining(quick: bool) -> None:
@@ -132,7 +133,7 @@ def cost(quick: bool) -> None:
         price = min(timed(lambda b=boosting, s=subsets: b.values(s)) for _ in range(3)) / 192
         refit = min(timed(lambda b=boosting, e=exp: refit_folds(b, e)) for _ in range(2))
         print(f"  {name} n = {len(exp.y)}, {boosting.n_trees_} trees x 5 folds: subset "
-              f"{1e3 * price:.2f} ms, refit {refit:.2f} s, ratio 1/{refit / price:.0f}")  # fmt: skip
+              f"{1e3 * price:.2f} ms, refit {refit:.2f} s, 1/{refit / price:.0f}")  # fmt: skip
 
 
 def refit_folds(boosting: ProjectedBoosting, exp: Experiment) -> None:
@@ -204,9 +205,10 @@ def copies(quick: bool) -> None:
         mean = np.mean(found, axis=0)
         original, first, second = mean[[1, 11, 12]]
         worst = np.ptp([original, first, second])
-        print(f"copies on 1a, start {start}, mean of {len(seeds)} seed(s): X2 {original:.4f}, its "
-              f"copies {first:.4f} {second:.4f} (apart by {worst:.4f}, bar 0.01; truth "
-              f"{exp.effects[1]:.4f}); noise {mean[13]:+.4f} {mean[14]:+.4f} (bar 0.005)")  # fmt: skip
+        print(f"copies on 1a, start {start}, mean of {len(seeds)} seed(s): "
+              f"X2 {original:.4f}, its copies {first:.4f} {second:.4f} "
+              f"(apart by {worst:.4f}, bar 0.01; truth {exp.effects[1]:.4f}); "
+              f"noise {mean[13]:+.4f} {mean[14]:+.4f} (bar 0.005)")  # fmt: skip
 
 
 def agreement(quick: bool) -> None:

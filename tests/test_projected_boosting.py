@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -23,6 +24,7 @@ from shaff.values.cross_fitting import make_folds
 from shaff.values.linear_start import normal_scores
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.ridge import RidgeValues
+from shaff.values.threads import run_in_threads
 
 HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
@@ -216,6 +218,21 @@ def test_same_bits_for_any_number_of_jobs():
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].v, other.v)
         np.testing.assert_array_equal(results[0].influences, other.influences)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failing_task_ends_the_others(n_jobs):
+    cancel = np.zeros(1, np.uint8)
+
+    def task(fails):
+        if fails:
+            raise ValueError("no")
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="no"):
+        run_in_threads(task, [(True,), (False,)], n_jobs, cancel)
+    assert cancel[0] == 1
 
 
 def test_linear_start_equals_ridge_on_the_subset():
@@ -429,7 +446,7 @@ def test_categories_keep_their_value():
 
 @pytest.mark.parametrize("start", ["auto", "constant"])
 def test_values_are_near_the_closed_form(start):
-    exp = experiment_1a(n=800, random_state=11)
+    exp = experiment_1a(n=1000, random_state=11)
     masks = np.random.default_rng(0).random((30, 15)) < 0.5
     subsets = Subsets.from_masks(masks)
     v = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0).values(subsets).v

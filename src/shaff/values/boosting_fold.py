@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shaff import _core
 from shaff.subsets import BoolArray, FloatArray, Subsets
@@ -16,8 +15,7 @@ from shaff.values.boosters import MAX_NATIVE_CATEGORIES
 from shaff.values.categories import MeanTargets
 from shaff.values.cross_fitting import Fold
 from shaff.values.linear_start import LinearStart
-
-Cancel = npt.NDArray[np.uint8]
+from shaff.values.threads import Cancel
 
 
 class FoldColumns:

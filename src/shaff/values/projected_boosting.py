@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +19,7 @@ from shaff.values.arrays import Arrays, Players, read_arrays
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
 from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
+from shaff.values.threads import run_in_threads
 from shaff.values.variance import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
@@ -465,14 +465,7 @@ class ProjectedBoosting:
         return out
 
     def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-        """Run in threads; when one fails or is interrupted, the others stop early."""
-        self._cancel[0] = 0
-        try:
-            calls = (delayed(function)(*task) for task in tasks)
-            return list(Parallel(n_jobs=self._n_jobs, require="sharedmem")(calls))
-        except BaseException:
-            self._cancel[0] = 1
-            raise
+        return run_in_threads(function, tasks, self._n_jobs, self._cancel)
 
 
 def _slices(n: int, size: int) -> list[slice]:
