@@ -134,12 +134,14 @@ class BoostingFold:
     ) -> FloatArray:
         """Residuals of the held-out rows after each number of trees in `stages`, shape
         (n_stages, n_outputs, n_subsets, n_test)."""
-        residual, kept, done = self.start_residual(masks), [], 0
-        for stage in stages:
+        residual, done = self.start_residual(masks), 0
+        held_out = residual[:, :, len(self.fold.train) :]
+        kept = np.empty((len(stages), *held_out.shape))
+        for index, stage in enumerate(stages):
             self.replay(masks, residual, shrinkage, cancel, range(done, stage))
-            kept.append(residual[:, :, len(self.fold.train) :].copy())
+            kept[index] = held_out
             done = stage
-        return np.stack(kept)
+        return kept
 
     def predict(
         self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
