@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from shaff.paper.plan import FULL
+from shaff.paper.plan import FULL, Effort, Study
 from shaff.paper.report import table_markdown
 from shaff.paper.runs import Run, RunStore, Task
-from shaff.paper.tables import COMBINATIONS, COMPETITORS, NUMBER_OF_SUBSETS
+from shaff.paper.study import missing_tasks, run_study
+from shaff.paper.systems import SYSTEMS, run_task
+from shaff.paper.tables import COMBINATIONS, COMPETITORS, NUMBER_OF_SUBSETS, Row, Table
 
 TASK = Task("1a", "sage", seed=0, n_rows=3000, n_subsets=500, n_trees=500)
 
@@ -81,3 +83,42 @@ def test_tables_show_our_mean_beside_the_paper(tmp_path):
         "| Williamson | 0.600 ± 0.058 | 0.64 | no run | 1.17 | 0.250 (1 of 3 runs) | 0.24 |"
     )
     assert "| shaff, defaults | no run | – |" in text
+
+
+TINY = Study(
+    Effort(repetitions=2, n_trees=10, max_subsets=30, max_rows=200),
+    Effort(repetitions=1, n_trees=5, max_subsets=20, max_rows=150),
+)
+TWO_ROWS = Table("two", ("1a",), (Row("SHAFF", "shaff_published"), Row("W", "pairs_retrained")))
+
+
+def test_a_study_goes_on_where_it_was_stopped(tmp_path):
+    store = RunStore(tmp_path / "runs.json")
+    told = []
+
+    def stop_after_one(task, run):
+        told.append(task)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(TINY, store, tables=[TWO_ROWS], tell=stop_after_one)
+    left = missing_tasks(TINY, RunStore(store.path), [TWO_ROWS])
+    assert len(left) == 2
+    assert told[0] not in left
+    run_study(TINY, store, tables=[TWO_ROWS], tell=lambda task, run: told.append(task))
+    assert set(told[1:]) == set(left)
+    assert missing_tasks(TINY, store, [TWO_ROWS]) == []
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_every_system_runs_and_repeats(name):
+    task = Task("1a", name, seed=1, n_rows=120, n_subsets=16, n_trees=4)
+    runs = [run_task(task) for _ in range(2)]
+    assert runs[0].effects == runs[1].effects
+    assert len(runs[0].effects) == 15
+    assert 0 < runs[0].error < 1.5
+
+
+def test_every_row_names_a_system():
+    for table in (COMPETITORS, COMBINATIONS, NUMBER_OF_SUBSETS):
+        assert {row.system for row in table.rows} <= set(SYSTEMS)

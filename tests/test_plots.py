@@ -87,7 +87,7 @@ def test_sobol_indices_are_marked_and_explained():
     assert not plain.collections
 
 
-@pytest.mark.parametrize("p", [1, 2, 20, 100])
+@pytest.mark.parametrize("p", [1, 20, 60])
 @pytest.mark.parametrize("name", ["x", "a very long name of a column, far past any margin, "])
 def test_all_text_stays_inside_the_figure(p, name):
     result = make_result(p, names=tuple(f"{name}{j}" for j in range(p)), target=name)

@@ -47,14 +47,20 @@ def test_marginal_effects_within_the_error_bars_of_sage():
     assert (peer.std / scale).max() < 0.03
 
 
-def test_kernel_draws_follow_the_kernel():
-    design = KernelDrawsDesign(6, 40_000, random_state=0)
-    subsets = design.subsets
+@pytest.mark.parametrize("paired", [False, True])
+def test_kernel_draws_follow_the_kernel(paired):
+    subsets = KernelDrawsDesign(6, 40_000, random_state=0, paired=paired).subsets
     assert len(subsets) == 2**6 - 2
-    share = np.exp(subsets.log_weight) / 40_000
+    share = np.exp(subsets.log_weight) / 40_000 / (1 + paired)
     weight = np.exp(log_kernel_weight(subsets.sizes, 6))
     assert_allclose(share, weight / weight.sum(), atol=0.005)
     assert_allclose(size_probabilities(6).sum(), 1)
+
+
+def test_paired_draws_hold_each_complement_with_the_same_weight():
+    subsets = KernelDrawsDesign(9, 50, random_state=0, paired=True).subsets
+    weight = dict(zip(subsets.keys(), subsets.log_weight, strict=True))
+    assert [weight[key] for key in subsets.complement().keys()] == list(weight.values())
 
 
 @pytest.mark.parametrize("design", [KernelDrawsDesign(5, 30, 0), LeaveOneOutDesign(5)])

@@ -12,6 +12,15 @@
 namespace shaff {
 namespace {  // a copy per build: see projected_forest_kernel.hpp
 
+// Number of the lowest bit; anything for 0.
+inline std::uint32_t first_bit(std::uint64_t word) {
+#if defined(__BMI__)
+  return static_cast<std::uint32_t>(_tzcnt_u64(word));
+#else
+  return static_cast<std::uint32_t>(__builtin_ctzll(word | (std::uint64_t{1} << 63)));
+#endif
+}
+
 #if defined(__AVX2__)
 inline std::uint64_t less_mask(const std::int16_t* value, std::int16_t cut) {
   const __m256i limit = _mm256_set1_epi16(cut);

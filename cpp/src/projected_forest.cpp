@@ -193,11 +193,12 @@ class Workspace {
     std::fill(s_.node_mask_of, s_.node_mask_of + n, -1);
     s_.n_node_masks = 0;
     const std::size_t n_places = tree.n_words * kBlock;
-    s_.bag = places_.resize(3 * n_places);
-    s_.query = s_.bag + n_places;
-    s_.spare = s_.query + n_places;
-    s_.sums = sums_.resize((kBlock + 1) * (tree.n_outputs + 1));
+    s_.bag = places_.resize(3 * (n_places + 3));  // lists are filled in steps of three
+    s_.query = s_.bag + n_places + 3;
+    s_.spare = s_.query + n_places + 3;
+    s_.sums = sums_.resize((kBlock + 1) * (tree.n_outputs + 1) + tree.n_query * tree.n_outputs);
     s_.block_sums = s_.sums + tree.n_outputs + 1;
+    s_.prediction = s_.block_sums + kBlock * (tree.n_outputs + 1);
     s_.block_values = values_.resize(n_columns * kBlock);
     return s_;
   }

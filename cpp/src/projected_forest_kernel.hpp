@@ -53,8 +53,6 @@ class Projection {
   Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch) : t(tree), s(scratch) {}
 
   void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
-    sum_ = sum;
-    squares_ = sum_squares;
     compress(subset);
     pending_.size = arena_.size = undo_.size = 0;
     fill(0, t.n_bag);
@@ -68,6 +66,7 @@ class Projection {
       arena_.size = right.arena;
       walk_bits(right.lists.bag_end, right.lists.query_end);
     }
+    add_predictions(sum, sum_squares);
   }
 
  private:
@@ -332,9 +331,12 @@ class Projection {
   std::uint32_t list_bits(std::uint32_t* places, std::uint32_t begin, std::uint32_t end) const {
     std::uint32_t count = 0;
     for (std::uint32_t w = begin; w < end; ++w) {
-      for (std::uint64_t word = s.cell[w]; word != 0; word &= word - 1) {
-        places[count++] = w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
-      }
+      std::uint64_t word = s.cell[w];
+      const auto here = static_cast<std::uint32_t>(__builtin_popcountll(word));
+      // Most words have few bits: three steps without a branch cover them.
+      for (std::uint32_t k = 0; k < 3; ++k, word &= word - 1) places[count + k] = w * 64 + first_bit(word);
+      for (std::uint32_t k = 3; k < here; ++k, word &= word - 1) places[count + k] = w * 64 + first_bit(word);
+      count += here;
     }
     return count;
   }
@@ -589,22 +591,31 @@ class Projection {
   void average(const double* sums) {
     sums_ = sums;
     scale_ = 1 / sums[0];
-    mean_squares_ = 0;
-    for (std::size_t o = 1; o <= t.n_outputs; ++o) mean_squares_ += (sums[o] * scale_) * (sums[o] * scale_);
   }
 
   void emit(std::uint32_t place) {
-    const std::uint32_t row = t.query_row[place - t.first_query];
-    double* out = sum_ + row * t.n_outputs;
-    for (std::size_t o = 0; o < t.n_outputs; ++o) out[o] += sums_[o + 1] * scale_;
-    squares_[row] += mean_squares_;
+    double* out = s.prediction + (place - t.first_query) * t.n_outputs;
+    for (std::size_t o = 0; o < t.n_outputs; ++o) out[o] = sums_[o + 1] * scale_;
+  }
+
+  // Once at the end and in the order of the rows: the sums of many subsets do not fit the cache.
+  void add_predictions(double* sum, double* sum_squares) const {
+    const double* prediction = s.prediction;
+    for (std::uint32_t k = 0; k < t.n_query; ++k) {
+      double squares = 0;
+      double* out = sum + t.query_row[k] * t.n_outputs;
+      for (std::size_t o = 0; o < t.n_outputs; ++o, ++prediction) {
+        out[o] += *prediction;
+        squares += *prediction * *prediction;
+      }
+      sum_squares[t.query_row[k]] += squares;
+    }
   }
 
   const TreeData<Value>& t;
   ProjectionScratch<Value>& s;
-  double *sum_ = nullptr, *squares_ = nullptr;
   const double* sums_ = nullptr;
-  double scale_ = 0, mean_squares_ = 0;
+  double scale_ = 0;
   std::uint32_t word_begin_ = 0, word_end_ = 0;
   bool has_sums_ = false;  // s.sums are those of the current cell
   Buffer<Pending> pending_;

@@ -53,6 +53,7 @@ struct ProjectionScratch {
   std::int32_t n_node_masks, max_node_masks;
   std::uint64_t* cell;       // the current cell, while it is large
   std::uint32_t *bag, *query, *spare;
+  double* prediction;         // of each query
   double *sums, *block_sums;  // weight and weighted targets of the current cell, and of a block's
   Value* block_values;        // 64 values a column
   std::uint64_t *block_stamp, *block_missing;

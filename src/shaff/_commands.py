@@ -221,9 +221,8 @@ def _check_image(path: Path) -> None:
 
 
 def _print_result(result: EffectsResult) -> None:
-    header, rows = summary_table(result, result.order)
-    title = Text(f"Shapley effects on {result.target}", style="bold")
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    header, rows = summary_table(result, result.order, bar_width=12)
+    table = Table(box=None, pad_edge=False)
     table.add_column(header[0], overflow="fold")
     for name in header[1:-1]:
         table.add_column(name, justify="right", no_wrap=True)
@@ -232,6 +231,10 @@ def _print_result(result: EffectsResult) -> None:
         # Text, not markup: a column may be called "[b]".
         table.add_row(*map(Text, cells), Text(bar.replace("#", "█"), style="blue"))
     console = Console(highlight=False)
+    title = Text(f"Shapley effects on {result.target}", style="bold")
+    # Lines of text wrap on a terminal only, so that files and pipes get them whole.
+    console.print(title, soft_wrap=not console.is_terminal)
+    console.print()
     console.print(table)
     console.print()
     for line in result.footer():

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from shaff.datasets import RandomState
 from shaff.protocols import Design, Effects, Solver, ValueFunction, Values
 from shaff.subsets import Subsets
-from shaff.values.pricing import Players
+from shaff.values.arrays import Players
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Preset:
         estimator: Any = None,
         *,
         n_subsets: int | None = None,
-        players: Players = None,
+        players: Players | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         **options: Any,
@@ -104,7 +104,7 @@ class Preset:
             X, y, estimator, players=players, n_jobs=n_jobs, random_state=rng, **options
         )
         design = self.make_design(game.n_players, n_subsets, rng)
-        return evaluate(game, design, self.make_solver(design))
+        return solve_game(game, design, self.make_solver(design))
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Measure:
         y: npt.ArrayLike,
         estimator: Any = None,
         *,
-        players: Players = None,
+        players: Players | None = None,
         random_state: RandomState = None,
     ) -> Effects:
         """Measure the data."""
@@ -136,19 +136,19 @@ class Measure:
         return effects
 
 
-def evaluate(game: ValueFunction, design: Design, solver: Solver) -> Effects:
+def solve_game(game: ValueFunction, design: Design, solver: Solver) -> Effects:
     """Price what the design proposes until it is content, then solve.
 
     Examples
     --------
     >>> import numpy as np
     >>> from shaff.designs.leave_one_out import LeaveOneOutDesign
-    >>> from shaff.presets import evaluate
+    >>> from shaff.presets import solve_game
     >>> from shaff.solve.total_sobol import TotalSobolSolver
     >>> from shaff.values.neighbours import NeighbourValues
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> game = NeighbourValues(X, X[:, 0], random_state=0)
-    >>> evaluate(game, LeaveOneOutDesign(2), TotalSobolSolver()).effects.round().tolist()
+    >>> solve_game(game, LeaveOneOutDesign(2), TotalSobolSolver()).effects.round().tolist()
     [1.0, 0.0]
     """
     history = game.values(Subsets.full(game.n_players))

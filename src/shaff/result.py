@@ -27,8 +27,6 @@ FORMAT_VERSION = 1
 ERROR_SOURCES = ("data", "design", "ensemble")
 Backend = Literal["pandas", "polars", "pyarrow"]
 
-_BAR_WIDTH = 20
-
 
 class ConfidenceInterval(NamedTuple):
     """Bounds of one interval per player.
@@ -382,7 +380,7 @@ class EffectsResult:
 
 
 def summary_table(
-    result: EffectsResult, players: npt.NDArray[np.intp]
+    result: EffectsResult, players: npt.NDArray[np.intp], bar_width: int = 20
 ) -> tuple[list[str], list[list[str]]]:
     """Header and cells of the table of a result; the last column holds bars.
 
@@ -406,7 +404,7 @@ def summary_table(
     for j in players:
         numbers = [f"{array[j]:.3f}" for array in present.values()]
         share = f"{100 * result.shares[j]:.0f} %" if result.explained_variance > 0 else ""
-        bar = "#" * round(_BAR_WIDTH * max(float(result.effects[j]), 0.0) / scale)
+        bar = "#" * round(bar_width * max(float(result.effects[j]), 0.0) / scale)
         rows.append([result.names[j], f"{result.effects[j]:.3f}", *numbers, share, bar])
     return ["player", "effect", *present, "share", ""], rows
 

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff.datasets import RandomState
+from shaff.designs.sampling import RandomState, random_of_sizes, unseen
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 
 
 class KernelDrawsDesign:
-    """Subsets drawn with replacement in proportion to the Shapley kernel, without complements.
+    """Subsets drawn with replacement in proportion to the Shapley kernel.
 
     A subset drawn several times is evaluated once and carries its count as weight, so that the
     least squares of step 3 weigh all draws equally.
@@ -22,8 +22,11 @@ class KernelDrawsDesign:
     ----------
     n_players : int
     n_subsets : int
-        Number of draws K: an upper bound on the evaluations, which duplicates make fewer.
+        Number of draws K. Duplicates make the evaluations fewer, complements twice as many.
     random_state : int, RandomState or None
+    paired : bool
+        Add the complement of each draw (the paper's pMC); `shaff.designs.monte_carlo` does so for
+        a given number of evaluations.
 
     Examples
     --------
@@ -33,8 +36,15 @@ class KernelDrawsDesign:
     True
     """
 
-    def __init__(self, n_players: int, n_subsets: int, random_state: RandomState = None) -> None:
-        self.n_players, self.n_subsets = n_players, n_subsets
+    def __init__(
+        self,
+        n_players: int,
+        n_subsets: int,
+        random_state: RandomState = None,
+        *,
+        paired: bool = False,
+    ) -> None:
+        self.n_players, self.n_subsets, self.paired = n_players, n_subsets, paired
         self._rng = check_random_state(random_state)
 
     @cached_property
@@ -44,14 +54,14 @@ class KernelDrawsDesign:
         if p < 2:
             return Subsets.from_masks(np.zeros((0, p), dtype=bool), np.zeros(0))
         drawn = self._rng.choice(np.arange(1, p), size=self.n_subsets, p=size_probabilities(p))
-        ranks = self._rng.random_sample((self.n_subsets, p)).argsort(axis=1).argsort(axis=1)
-        return Subsets.from_masks(ranks < drawn[:, None], np.zeros(self.n_subsets)).unique()
+        masks = random_of_sizes(drawn, p, self._rng)
+        subsets = Subsets.from_masks(masks, np.zeros(self.n_subsets))
+        both = [subsets, subsets.complement()] if self.paired else [subsets]
+        return Subsets.concatenate(both).unique()
 
     def propose(self, history: Values) -> Subsets | None:
         """The whole design, without what the history holds."""
-        seen, keys = set(history.subsets.keys()), self.subsets.keys()
-        new = np.array([key not in seen for key in keys], dtype=bool)
-        return self.subsets[new] if new.any() else None
+        return unseen(self.subsets, history)
 
 
 def size_probabilities(n_players: int) -> FloatArray:

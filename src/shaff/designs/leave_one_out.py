@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from shaff.designs.sampling import unseen
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
@@ -33,6 +32,4 @@ class LeaveOneOutDesign:
 
     def propose(self, history: Values) -> Subsets | None:
         """The whole design, without what the history holds."""
-        seen, keys = set(history.subsets.keys()), self.subsets.keys()
-        new = np.array([key not in seen for key in keys], dtype=bool)
-        return self.subsets[new] if new.any() else None
+        return unseen(self.subsets, history)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.trees.bags import forest_bags
 from shaff.trees.forest import read_forest
+from shaff.values.arrays import Players, read_arrays
 from shaff.values.held_out import as_target, draw_seed, has_bags, paper_forest, seeded
-from shaff.values.pricing import Players, as_players
 from shaff.values.projected_forest import ProjectedForest
-from shaff.values.variance import Outcome
 
 
 def projected_forest_game(
@@ -21,7 +19,7 @@ def projected_forest_game(
     y: npt.ArrayLike,
     estimator: Any = None,
     *,
-    players: Players = None,
+    players: Players | None = None,
     min_node_size: float = 5,
     error: str = "plain",
     n_jobs: int | None = None,
@@ -53,21 +51,20 @@ def projected_forest_game(
     >>> bool(game.values(Subsets.full(15)).v > 0.4)
     True
     """
-    points = np.asarray(X, dtype=np.float64)
-    targets = Outcome.of(np.asarray(y, dtype=np.float64)).y
+    arrays = read_arrays(X, y, players, None, None)
     model = seeded(paper_forest() if estimator is None else estimator, draw_seed(random_state))
     if not has_bags(model):
         raise TypeError(
             "Projected forests need a forest of scikit-learn with out-of-bag rows, "
             f"not {type(model).__name__}."
         )
-    model.fit(points, as_target(targets))
+    model.fit(arrays.X, as_target(arrays.y))
     return ProjectedForest(
-        read_forest(model.estimators_, points.shape[1]),
-        points,
-        targets,
-        forest_bags(model, len(points)),
-        players=as_players(players, points.shape[1]),
+        read_forest(model.estimators_, arrays.X.shape[1]),
+        arrays.X,
+        arrays.y,
+        forest_bags(model, len(arrays.X)),
+        players=arrays.players,
         min_node_size=min_node_size,
         error=error,
         n_jobs=n_jobs,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.subsets import BoolArray, FloatArray
+from shaff.values.arrays import Players
 from shaff.values.conditionals import (
     Completer,
     Completions,
@@ -17,7 +18,7 @@ from shaff.values.conditionals import (
     GaussianCompleter,
 )
 from shaff.values.held_out import draw_seed, fit_held_out, model_output, paper_forest
-from shaff.values.pricing import MeanValues, Players, refuse_missing
+from shaff.values.pricing import MeanValues, refuse_missing
 
 
 class GaussianValues(MeanValues):
@@ -47,7 +48,7 @@ class GaussianValues(MeanValues):
         Of a known Gaussian distribution; estimated from X by default.
     n_draws : int
         Draws for each row; for "empirical" the largest number of weighted rows.
-    cv : int
+    cv : int, scikit-learn splitter or None
         Folds for estimators without out-of-bag rows.
     n_jobs : int, optional
     random_state : int, RandomState or None
@@ -75,12 +76,12 @@ class GaussianValues(MeanValues):
         y: npt.ArrayLike,
         estimator: Any = None,
         *,
-        players: Players = None,
+        players: Players | None = None,
         conditional: Literal["gaussian", "copula", "empirical"] = "gaussian",
         mean: npt.ArrayLike | None = None,
         covariance: npt.ArrayLike | None = None,
         n_draws: int = 30,
-        cv: int = 5,
+        cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

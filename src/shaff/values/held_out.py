@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
-from sklearn.model_selection import KFold
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state
 
 from shaff.datasets import RandomState
 from shaff.subsets import FloatArray
 from shaff.trees.bags import forest_bags
+from shaff.values.cross_fitting import make_folds
 
 RowArray = npt.NDArray[np.int32]
 
@@ -143,12 +143,12 @@ def paper_forest(n_estimators: int = 500) -> RandomForestRegressor:
 
 
 def fit_held_out(
-    estimator: Any, X: FloatArray, y: FloatArray, *, cv: int = 5, seed: int = 0
+    estimator: Any, X: FloatArray, y: FloatArray, *, cv: Any = None, seed: int = 0
 ) -> HeldOut:
     """Fit clones of an estimator so that every row has predictors that have not seen it.
 
     Forests and bagged models are fitted once and predict their out-of-bag rows; any other
-    estimator is fitted on the complement of each of ``cv`` folds.
+    estimator is fitted on the complement of each fold.
 
     Parameters
     ----------
@@ -156,7 +156,8 @@ def fit_held_out(
         Not modified. Its ``random_state``, when None, is set to ``seed``.
     X : float array of shape (n_rows, n_columns)
     y : float array of shape (n_rows, n_outputs)
-    cv : int
+    cv : int, scikit-learn splitter or None
+        None means five folds.
     seed : int
 
     Examples
@@ -177,9 +178,9 @@ def fit_held_out(
         bags = forest_bags(model.fit(X, target), len(X))
         unseen = [np.flatnonzero(bag == 0).astype(np.int32) for bag in bags]
         return HeldOut(list(model.estimators_), unseen, len(X))
-    folds = list(KFold(cv, shuffle=True, random_state=seed).split(X))
-    models = [clone(model).fit(X[train], target[train]) for train, _ in folds]
-    return HeldOut(models, [test.astype(np.int32) for _, test in folds], len(X))
+    folds = make_folds(len(X), cv, random_state=seed, y=target)
+    models = [clone(model).fit(X[fold.train], target[fold.train]) for fold in folds]
+    return HeldOut(models, [fold.test.astype(np.int32) for fold in folds], len(X))
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.subsets import BoolArray, FloatArray
+from shaff.values.arrays import Players
 from shaff.values.held_out import draw_seed, fit_held_out, model_output, paper_forest
-from shaff.values.pricing import MeanValues, Players
+from shaff.values.pricing import MeanValues
 from shaff.values.tree_expectation import BackgroundArray, held_out_expectation, is_tree_model
 
 ROWS_AT_ONCE = 200_000
@@ -37,7 +38,7 @@ class MarginalValues(MeanValues):
     players : list of column-index arrays, optional
     n_background : int or None
         Number of draws m (30 in the paper's experiments); None takes all rows of X.
-    cv : int
+    cv : int, scikit-learn splitter or None
         Folds for estimators without out-of-bag rows.
     n_jobs : int, optional
     random_state : int, RandomState or None
@@ -60,9 +61,9 @@ class MarginalValues(MeanValues):
         y: npt.ArrayLike,
         estimator: Any = None,
         *,
-        players: Players = None,
+        players: Players | None = None,
         n_background: int | None = 30,
-        cv: int = 5,
+        cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

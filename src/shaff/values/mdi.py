@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.protocols import Effects
+from shaff.values.arrays import Players, read_arrays
 from shaff.values.held_out import as_target, draw_seed, paper_forest, seeded
-from shaff.values.pricing import Players, as_players
 from shaff.values.variance import Outcome
 
 
@@ -19,7 +19,7 @@ def mdi_effects(
     y: npt.ArrayLike,
     estimator: Any = None,
     *,
-    players: Players = None,
+    players: Players | None = None,
     random_state: RandomState = None,
 ) -> Effects:
     """Share of the variance of y that the splits on each player remove in the training rows.
@@ -46,14 +46,14 @@ def mdi_effects(
     >>> bool(effects[0] > 0.8), bool(effects[1] < 0.1)
     (True, True)
     """
-    points = np.asarray(X, dtype=np.float64)
-    outcome = Outcome.of(np.asarray(y, dtype=np.float64))
+    arrays = read_arrays(X, y, players, None, None)
+    outcome = Outcome.of(arrays.y)
     model = seeded(paper_forest() if estimator is None else estimator, draw_seed(random_state))
-    model.fit(points, as_target(outcome.y))
+    model.fit(arrays.X, as_target(arrays.y))
     decreases = [
         member.tree_.compute_feature_importances(normalize=False) for member in model.estimators_
     ]
     # The impurity of a tree is the mean over outputs of their variances.
     shares = np.mean(decreases, axis=0) * outcome.y.shape[1] / outcome.variance
-    effects = np.array([shares[columns].sum() for columns in as_players(players, len(shares))])
+    effects = np.array([shares[columns].sum() for columns in arrays.players])
     return Effects(effects, effects)

@@ -8,8 +8,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from shaff.datasets import RandomState
 from shaff.subsets import BoolArray, FloatArray
+from shaff.values.arrays import Players
 from shaff.values.held_out import draw_seed
-from shaff.values.pricing import MeanValues, Players, refuse_missing
+from shaff.values.pricing import MeanValues, refuse_missing
 
 JITTER = 1e-7
 
@@ -53,7 +54,7 @@ class NeighbourValues(MeanValues):
         y: npt.ArrayLike,
         *,
         n_neighbours: int = 3,
-        players: Players = None,
+        players: Players | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

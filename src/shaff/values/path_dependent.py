@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.subsets import BoolArray, FloatArray
+from shaff.values.arrays import Players
 from shaff.values.held_out import draw_seed, fit_held_out, paper_forest
-from shaff.values.pricing import MeanValues, Players
+from shaff.values.pricing import MeanValues
 from shaff.values.tree_expectation import held_out_expectation, is_tree_model, no_background
 
 
@@ -30,7 +31,7 @@ class PathDependentValues(MeanValues):
     estimator : scikit-learn tree or forest, optional
         By default the forest of the paper.
     players : list of column-index arrays, optional
-    cv : int
+    cv : int, scikit-learn splitter or None
         Folds for estimators without out-of-bag rows.
     n_jobs : int, optional
     random_state : int, RandomState or None
@@ -53,8 +54,8 @@ class PathDependentValues(MeanValues):
         y: npt.ArrayLike,
         estimator: Any = None,
         *,
-        players: Players = None,
-        cv: int = 5,
+        players: Players | None = None,
+        cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

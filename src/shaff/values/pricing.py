@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from shaff.protocols import Values
 from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.values.arrays import Players, read_arrays
 from shaff.values.variance import Outcome
 
-Players = Sequence[npt.ArrayLike] | None
 BLOCK = 8
 
 
@@ -44,7 +44,7 @@ def price(
     >>> price(Subsets.full(2), np.array([[0.5, 0.5, np.nan]]), outcome).v.tolist()
     [0.5]
     """
-    usable: BoolArray = np.isfinite(errors).all(axis=0)
+    usable = np.asarray(np.isfinite(errors).all(axis=0))
     v = outcome.explained(errors, usable)
     empty = subsets.sizes == 0
     v[empty] = 0.0
@@ -54,20 +54,6 @@ def price(
     psi = outcome.influences(filled, v)
     psi[empty] = 0.0
     return Values(subsets, v, psi)
-
-
-def as_players(players: Players, n_columns: int) -> list[npt.NDArray[np.intp]]:
-    """The columns of each player; by default every column is one.
-
-    Examples
-    --------
-    >>> from shaff.values.pricing import as_players
-    >>> [columns.tolist() for columns in as_players([[0, 2], [1]], 3)]
-    [[0, 2], [1]]
-    """
-    if players is None:
-        return [np.array([j], dtype=np.intp) for j in range(n_columns)]
-    return [np.asarray(columns, dtype=np.intp) for columns in players]
 
 
 def refuse_missing(X: FloatArray, method: str) -> None:
@@ -110,12 +96,12 @@ class MeanValues(ABC):
         X: npt.ArrayLike,
         y: npt.ArrayLike,
         *,
-        players: Players = None,
+        players: Players | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.X = np.asarray(X, dtype=np.float64)
-        self.outcome = Outcome.of(np.asarray(y, dtype=np.float64))
-        self.players = as_players(players, self.X.shape[1])
+        arrays = read_arrays(X, y, players, None, None)
+        self.X, self.players = arrays.X, arrays.players
+        self.outcome = Outcome.of(arrays.y)
         self.n_jobs = n_jobs
 
     @property

@@ -12,8 +12,9 @@ from sklearn.tree import BaseDecisionTree
 
 from shaff.datasets import RandomState
 from shaff.subsets import BoolArray, FloatArray
+from shaff.values.arrays import Players
 from shaff.values.held_out import draw_seed, fit_held_out, paper_forest
-from shaff.values.pricing import MeanValues, Players
+from shaff.values.pricing import MeanValues
 
 
 class RetrainedValues(MeanValues):
@@ -33,7 +34,7 @@ class RetrainedValues(MeanValues):
     players : list of column-index arrays, optional
     small_depth : int or None
         Depth of forests on at most two columns; None for no limit.
-    cv : int
+    cv : int, scikit-learn splitter or None
         Folds for estimators without out-of-bag rows.
     n_jobs : int, optional
         Subsets fitted at once, in processes; leave the estimator's own ``n_jobs`` at None.
@@ -60,9 +61,9 @@ class RetrainedValues(MeanValues):
         y: npt.ArrayLike,
         estimator: Any = None,
         *,
-        players: Players = None,
+        players: Players | None = None,
         small_depth: int | None = 6,
-        cv: int = 5,
+        cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
