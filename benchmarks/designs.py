@@ -1,6 +1,6 @@
 """Which subsets, and what to make of them: every design with the true v.
 
-    python -m benchmarks.designs [--quick] [--repeats 20] [--calibration] [--timing]
+    python -m benchmarks.designs [--quick] [--repeats 20] [--problem NAME] [--calibration]
 
 Pure design error: the cumulative absolute error of the effects against the truth when v is
 exact, or carries independent noise of sd 0.01 (the same for a subset whenever it is asked). The
@@ -14,13 +14,16 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.games import KINDS, KnownGame, random_game
 from shaff.datasets import experiment_1a, experiment_1b, experiment_2
+from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.designs.leverage import LeverageDesign
 from shaff.designs.monte_carlo import MonteCarloDesign
@@ -28,21 +31,44 @@ from shaff.designs.permutations import PermutationDesign
 from shaff.protocols import Design, Effects, Solver, Values
 from shaff.screening import screen
 from shaff.solve.gaussian_process import GaussianProcessSolver
+from shaff.solve.least_squares import LeastSquaresSolver
+from shaff.solve.odd_process import Proxy
 from shaff.solve.permutations import PermutationSolver
 from shaff.solve.proxy import linear_proxy
 from shaff.subsets import FloatArray, Subsets
+from shaff.trees.forest import read_forest
 
 BUDGETS = (50, 100, 200, 500, 1000)
 NOISE = 0.01
 
 
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Data of a problem, for the designs that learn from data, with what they learn."""
+
+    X: FloatArray
+    y: FloatArray
+
+    @cached_property
+    def paths(self) -> tuple[Subsets, FloatArray]:
+        """Subsets along the paths of a forest as in the paper, but of 100 trees."""
+        forest = RandomForestRegressor(
+            100, max_features=1 / 3, min_samples_leaf=5, random_state=0
+        ).fit(self.X, self.y)
+        return path_subsets(read_forest(forest.estimators_, self.X.shape[1]))
+
+    @cached_property
+    def proxy(self) -> Proxy:
+        return linear_proxy(self.X, self.y)
+
+
 @dataclass(frozen=True)
 class Problem:
-    """A game to solve; ``train`` holds data for what learns from data (screening, the proxy)."""
+    """A game to solve for each seed, with data where there are some."""
 
     name: str
     games: Callable[[int], KnownGame]
-    train: Callable[[int], tuple[FloatArray, FloatArray]] | None = None
+    train: Callable[[int], Training] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,13 +78,14 @@ class Method:
     name: str
     make: Callable[[int, int, int, Any], tuple[Design, Callable[[Any], Solver]]]
     needs_data: bool = False
+    max_players: int = 1000
 
 
 def noisy_values(game: KnownGame, subsets: Subsets, noise: float, seed: int) -> Values:
     """Values with noise that is a function of the subset and the seed alone."""
     v = game.game(subsets.masks())
     if noise:
-        v = v + noise * np.array([_standard_normal(key, seed) for key in subsets.keys()])  # noqa: SIM118
+        v = v + noise * np.array([_standard_normal(key, seed) for key in subsets.keys()])
     return Values(subsets, v)
 
 
@@ -89,7 +116,7 @@ def run(
 
 def gaussian_process(proxy: bool) -> Callable[..., Any]:
     def make(p: int, budget: int, seed: int, data: Any) -> Any:
-        prior = linear_proxy(*data) if proxy else None
+        prior = data.proxy if proxy else None
         design = GaussianProcessDesign(p, budget, random_state=seed, proxy=prior)
         return design, lambda _: GaussianProcessSolver(proxy=prior)
 
@@ -104,6 +131,14 @@ def permutations(kind: str) -> Callable[..., Any]:
     return make
 
 
+def forest_paths(paired_weights: str) -> Callable[..., Any]:
+    def make(p: int, budget: int, seed: int, data: Any) -> Any:
+        design = ForestPathsDesign(*data.paths, None, budget, paired_weights, seed)
+        return design, lambda d: LeastSquaresSolver(active=d.active)
+
+    return make
+
+
 def sampled(design: Callable[..., Design], solver: Callable[[], Solver], **options: Any) -> Any:
     return lambda p, budget, seed, data: (
         design(p, budget, random_state=seed, **options),
@@ -112,20 +147,18 @@ def sampled(design: Callable[..., Design], solver: Callable[[], Solver], **optio
 
 
 def methods() -> list[Method]:
-    from shaff.solve.least_squares import LeastSquaresSolver
-
-    def wls() -> Solver:
-        return LeastSquaresSolver(constrained=True)
-
+    plain = sampled(MonteCarloDesign, LeastSquaresSolver, exhaust_borders=False)
     return [
-        Method("Monte-Carlo, plain", sampled(MonteCarloDesign, wls, exhaust_borders=False)),
-        Method("Monte-Carlo, borders", sampled(MonteCarloDesign, wls)),
-        Method("leverage", sampled(LeverageDesign, wls)),
+        Method("paper, printed weights", forest_paths("published"), needs_data=True),
+        Method("paper, w/q weights", forest_paths("pair"), needs_data=True),
+        Method("Monte-Carlo, plain", plain),
+        Method("Monte-Carlo, borders", sampled(MonteCarloDesign, LeastSquaresSolver)),
+        Method("leverage", sampled(LeverageDesign, LeastSquaresSolver)),
         Method("permutations, antithetic", permutations("antithetic")),
         Method("permutations, orthogonal", permutations("orthogonal")),
         Method("leverage, GP solver", sampled(LeverageDesign, GaussianProcessSolver)),
         Method("Gaussian process", gaussian_process(proxy=False)),
-        Method("Gaussian process, linear proxy", gaussian_process(proxy=True), needs_data=True),
+        Method("Gaussian process, linear proxy", gaussian_process(proxy=True), True, 50),
     ]
 
 
@@ -133,7 +166,7 @@ def problems() -> list[Problem]:
     return [
         Problem("experiment 1a", _experiment(experiment_1a), _data(experiment_1a)),
         Problem("experiment 1b, screened", _screened_1b, _screened_1b_data),
-        Problem("experiment 1b, all 100", _experiment(experiment_1b)),
+        Problem("experiment 1b, all 100", _experiment(experiment_1b), _data(experiment_1b)),
         Problem("experiment 2", _experiment(experiment_2), _data(experiment_2)),
         *(Problem(f"random: {kind}", _random(kind)) for kind in KINDS),
     ]
@@ -144,10 +177,11 @@ def _experiment(make: Callable[..., Any]) -> Callable[[int], KnownGame]:
     return lambda seed: KnownGame(make.__name__, exp.game, exp.effects)
 
 
-def _data(make: Callable[..., Any]) -> Callable[[int], tuple[FloatArray, FloatArray]]:
-    def data(seed: int) -> tuple[FloatArray, FloatArray]:
+def _data(make: Callable[..., Any]) -> Callable[[int], Training]:
+    @cache
+    def data(seed: int) -> Training:
         exp = make(random_state=seed)
-        return exp.X, exp.y
+        return Training(exp.X, exp.y)
 
     return data
 
@@ -156,15 +190,14 @@ def _random(kind: str) -> Callable[[int], KnownGame]:
     return lambda seed: random_game(kind, 12, 1000 + seed)
 
 
+@cache
 def _screened_1b(seed: int) -> KnownGame:
-    """The game of the variables that the screen keeps on simulated data; the others get 0.
-
-    An active variable that the screen misses counts in the error with its full effect.
-    """
+    """The game of the variables that the screen keeps on simulated data."""
     exp = experiment_1b(random_state=seed)
     kept = np.flatnonzero(screen(exp.X, exp.y))
     missed = np.delete(exp.effects, kept)
     if missed.any():
+        # Then the effects of the smaller game are others, and the error shows it.
         print(f"  (seed {seed}: the screen missed {np.count_nonzero(missed)} variables)")
 
     def game(masks: Any) -> FloatArray:
@@ -175,9 +208,10 @@ def _screened_1b(seed: int) -> KnownGame:
     return KnownGame("experiment 1b", game, exp.effects[kept])
 
 
-def _screened_1b_data(seed: int) -> tuple[FloatArray, FloatArray]:
+@cache
+def _screened_1b_data(seed: int) -> Training:
     exp = experiment_1b(random_state=seed)
-    return exp.X[:, screen(exp.X, exp.y)], exp.y
+    return Training(exp.X[:, screen(exp.X, exp.y)], exp.y)
 
 
 def errors(
@@ -199,11 +233,15 @@ def cell(problem: Problem, method: Method, budget: int, noise: float, repeats: i
     return f"{found.mean():.4f} ({found.std():.4f})"
 
 
-def table(problem: Problem, noise: float, budgets: tuple[int, ...], repeats: int) -> None:
+def table(
+    problem: Problem, chosen: list[Method], noise: float, budgets: tuple[int, ...], repeats: int
+) -> None:
     print(f"\n{problem.name}, noise sd {noise:g}: mean (sd) of {repeats}, by evaluations of v")
     print(f"{'':32s}" + "".join(f"{b:>18d}" for b in budgets))
-    for method in methods():
+    for method in chosen:
         if method.needs_data and problem.train is None:
+            continue
+        if problem.games(0).n_players > method.max_players:
             continue
         cells = (f"{cell(problem, method, b, noise, repeats):>18s}" for b in budgets)
         print(f"{method.name:32s}" + "".join(cells), flush=True)
@@ -244,24 +282,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--quick", action="store_true", help="3 repeats, up to 200 evaluations")
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--problem", default="", help="only problems whose name holds this")
+    parser.add_argument("--method", default="", help="only methods whose name holds this")
     parser.add_argument("--calibration", action="store_true", help="only the error bars")
     parser.add_argument("--timing", action="store_true", help="only the overhead")
     args = parser.parse_args()
     repeats = 3 if args.quick else args.repeats
-    budgets = BUDGETS[:3] if args.quick else BUDGETS
-    if not args.calibration:
+    budgets = BUDGETS[:3] if args.quick else tuple(args.budgets)
+    everything = not (args.calibration or args.timing or args.problem)
+    if args.timing or everything:
         timing()
-    if args.timing:
-        return
-    if not args.timing and not args.problem:
+    if args.calibration or everything:
         calibration(repeats)
-    if args.calibration:
-        return
+    chosen = [method for method in methods() if args.method in method.name]
     for problem in problems():
-        if args.problem in problem.name:
+        if everything or (args.problem and args.problem in problem.name):
             for noise in (0.0, NOISE):
-                table(problem, noise, budgets, repeats)
+                table(problem, chosen, noise, budgets, repeats)
 
 
 if __name__ == "__main__":

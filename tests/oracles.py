@@ -31,7 +31,9 @@ def projected_tree_prediction(tree, subset, query, X, y, weight, min_node_size):
             if tree.feature[node] in subset:
                 side = goes_left(tree, node, query)
                 nodes_child.append(left if side else right)
-                samples_child = np.array([i for i in samples if goes_left(tree, node, X[i]) == side], int)
+                samples_child = np.array(
+                    [i for i in samples if goes_left(tree, node, X[i]) == side], int
+                )
             else:
                 nodes_child += [left, right]
                 samples_child = samples
@@ -47,7 +49,9 @@ def projected_forest_sums(trees, bags, subset, X, y, row_weight, min_node_size):
     total, squares = np.zeros(y.shape), np.zeros(len(y))
     for tree, bag in zip(trees, bags, strict=True):
         for i in np.flatnonzero(bag == 0):
-            m = projected_tree_prediction(tree.tree_, subset, X[i], X, y, bag * row_weight, min_node_size)
+            m = projected_tree_prediction(
+                tree.tree_, subset, X[i], X, y, bag * row_weight, min_node_size
+            )
             total[i] += m
             squares[i] += (m**2).sum()
     return total, squares

@@ -71,7 +71,8 @@ shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int
 }
 
 nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
-                             const In<std::int32_t>& left, const In<std::int32_t>& right, std::size_t n_words) {
+                             const In<std::int32_t>& left, const In<std::int32_t>& right,
+                             std::size_t n_words) {
   const shaff::ForestView forest{view(offsets), {view(feature), {}, view(left), view(right), {}}};
   shaff::SubsetCounts counted;
   {
@@ -79,80 +80,97 @@ nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int3
     counted = shaff::count_path_subsets(forest, n_words);
   }
   const std::size_t n = counted.counts.size();
-  return nb::make_tuple(to_numpy(std::move(counted.words), {n, n_words}), to_numpy(std::move(counted.counts), {n}));
+  return nb::make_tuple(to_numpy(std::move(counted.words), {n, n_words}),
+                        to_numpy(std::move(counted.counts), {n}));
 }
 
 template <class Code>
-void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& feature, const In<std::uint32_t>& cut,
-                    const In<std::int32_t>& left, const In<std::int32_t>& right,
-                    const In<std::uint8_t>& missing_left, const In<Code>& codes, const In<std::uint8_t>& has_missing,
-                    const In<std::uint16_t>& bags, const In<double>& row_weight, const In<std::uint8_t>& is_query,
-                    const In<double>& targets, double min_node_size, std::size_t first_tree, std::size_t last_tree,
-                    const In<std::uint64_t>& subsets, const InOut<double>& sum, const InOut<double>& sum_squares,
-                    const In<std::uint8_t>& cancel) {
+void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
+                    const In<std::uint32_t>& cut, const In<std::int32_t>& left,
+                    const In<std::int32_t>& right, const In<std::uint8_t>& missing_left,
+                    const In<Code>& codes, const In<std::uint8_t>& has_missing,
+                    const In<std::uint16_t>& bags, const In<double>& row_weight,
+                    const In<std::uint8_t>& is_query, const In<double>& targets,
+                    double min_node_size, std::size_t first_tree, std::size_t last_tree,
+                    const In<std::uint64_t>& subsets, const InOut<double>& sum,
+                    const InOut<double>& sum_squares, const In<std::uint8_t>& cancel) {
   const shaff::ForestView forest = forest_view(offsets, feature, cut, left, right, missing_left);
   const std::size_t n_rows = row_weight.size();
   require(codes.ndim() == 2 && codes.shape(1) == n_rows, "codes must be (n_columns, n_rows)");
   require(targets.ndim() == 2 && targets.shape(0) == n_rows, "targets must be (n_rows, n_outputs)");
   require(bags.size() == forest.n_trees() * n_rows, "bags must be (n_trees, n_rows)");
-  require(is_query.size() == n_rows && has_missing.size() == codes.shape(0), "row or column flags differ in length");
-  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0), "subsets have too few words");
+  require(is_query.size() == n_rows && has_missing.size() == codes.shape(0),
+          "row or column flags differ in length");
+  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
+          "subsets have too few words");
   require(last_tree <= forest.n_trees() && first_tree <= last_tree, "no such trees");
   const std::size_t n_outputs = targets.shape(1), n_subsets = subsets.shape(0);
-  require(sum.size() == n_subsets * n_rows * n_outputs, "sum must be (n_subsets, n_rows, n_outputs)");
+  require(sum.size() == n_subsets * n_rows * n_outputs,
+          "sum must be (n_subsets, n_rows, n_outputs)");
   require(sum_squares.size() == n_subsets * n_rows, "sum_squares must be (n_subsets, n_rows)");
-  const shaff::ProjectionInput input{forest,         view(bags), view(row_weight), view(is_query),
+  const shaff::ProjectionInput input{forest,        view(bags), view(row_weight), view(is_query),
                                      view(targets), n_outputs,  min_node_size};
   const shaff::CodedRows<Code> rows{view(codes), view(has_missing), n_rows};
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = shaff::project_forest(input, rows, first_tree, last_tree, view(subsets), subsets.shape(1),
-                                      view_mut(sum), view_mut(sum_squares), interruption(cancel));
+    completed =
+        shaff::project_forest(input, rows, first_tree, last_tree, view(subsets), subsets.shape(1),
+                              view_mut(sum), view_mut(sum_squares), interruption(cancel));
   }
   finish(completed);
 }
 
-void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& threshold, const In<std::int32_t>& left,
-                     const In<std::int32_t>& right, const In<std::uint8_t>& missing_left,
-                     const In<std::int32_t>& category_set, const In<std::int64_t>& set_offset,
-                     const In<std::uint64_t>& set_words, const In<std::int64_t>& tree_offset,
-                     const In<std::uint16_t>& codes, const In<double>& weight, const In<std::uint64_t>& subsets,
+void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& threshold,
+                     const In<std::int32_t>& left, const In<std::int32_t>& right,
+                     const In<std::uint8_t>& missing_left, const In<std::int32_t>& category_set,
+                     const In<std::int64_t>& set_offset, const In<std::uint64_t>& set_words,
+                     const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes,
+                     const In<double>& weight, const In<std::uint64_t>& subsets,
                      double learning_rate, double shrinkage, const InOut<double>& residual,
                      const In<std::uint8_t>& cancel) {
   const std::size_t n = feature.size();
-  require(threshold.size() == n && left.size() == n && right.size() == n && missing_left.size() == n &&
-              category_set.size() == n,
+  require(threshold.size() == n && left.size() == n && right.size() == n &&
+              missing_left.size() == n && category_set.size() == n,
           "node arrays differ in length");
   require(tree_offset.size() >= 1 && set_offset.size() >= 1, "offsets are empty");
-  require(codes.ndim() == 2 && weight.size() <= codes.shape(1), "codes must be (n_columns, n_rows)");
-  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0), "subsets have too few words");
-  require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) && residual.shape(1) == codes.shape(1),
+  require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
+          "codes must be (n_columns, n_rows)");
+  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
+          "subsets have too few words");
+  require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
+              residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_rows)");
-  const shaff::BoostedTrees trees{view(feature),      view(threshold),  view(left),      view(right),      view(missing_left),
-                                  view(category_set), view(set_offset), view(set_words), view(tree_offset)};
+  const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
+                                  view(right),      view(missing_left), view(category_set),
+                                  view(set_offset), view(set_words),    view(tree_offset)};
   const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1), {learning_rate, shrinkage},
-                                       view_mut(residual), interruption(cancel));
+    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
+                                       {learning_rate, shrinkage}, view_mut(residual),
+                                       interruption(cancel));
   }
   finish(completed);
 }
 
 void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& right,
                           const In<std::int64_t>& feature, const In<double>& threshold,
-                          const In<std::uint8_t>& missing_left, const In<double>& cover, const In<double>& value,
-                          const In<float>& columns, const In<std::int32_t>& rows,
-                          const In<float>& background_columns, const In<std::int32_t>& background_rows,
-                          const In<std::uint8_t>& known, const InOut<double>& sums) {
-  require(value.ndim() == 2 && known.ndim() == 2 && sums.ndim() == 3, "value, known and sums are matrices or more");
+                          const In<std::uint8_t>& missing_left, const In<double>& cover,
+                          const In<double>& value, const In<float>& columns,
+                          const In<std::int32_t>& rows, const In<float>& background_columns,
+                          const In<std::int32_t>& background_rows, const In<std::uint8_t>& known,
+                          const InOut<double>& sums) {
+  require(value.ndim() == 2 && known.ndim() == 2 && sums.ndim() == 3,
+          "value, known and sums are matrices or more");
   require(columns.ndim() == 2 && background_columns.ndim() == 2 && background_rows.ndim() == 2,
           "columns and background are matrices");
-  const std::size_t n_subsets = known.shape(0), n_columns = known.shape(1), n_draws = background_rows.shape(1);
+  const std::size_t n_subsets = known.shape(0), n_columns = known.shape(1),
+                    n_draws = background_rows.shape(1);
   const std::size_t n_rows = columns.shape(1), n_outputs = value.shape(1);
-  require(columns.shape(0) == n_columns && background_columns.shape(0) == n_columns, "known must name all columns");
+  require(columns.shape(0) == n_columns && background_columns.shape(0) == n_columns,
+          "known must name all columns");
   require(background_rows.shape(0) == n_subsets, "background_rows must be (n_subsets, n_draws)");
   require(sums.shape(0) == n_subsets && sums.shape(1) == n_rows && sums.shape(2) == n_outputs,
           "sums must be (n_subsets, n_rows, n_outputs)");
@@ -164,7 +182,8 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
   for (std::size_t s = 0; s < n_subsets; ++s) {
     const shaff::RowView background{view(background_columns), n_background,
                                     view(background_rows).subspan(s * n_draws, n_draws)};
-    shaff::add_tree_expectation(tree, queries, background, view(known).subspan(s * n_columns, n_columns),
+    shaff::add_tree_expectation(tree, queries, background,
+                                view(known).subspan(s * n_columns, n_columns),
                                 static_cast<std::int64_t>(n_outputs),
                                 view_mut(sums).subspan(s * n_rows * n_outputs, n_rows * n_outputs));
   }
@@ -173,13 +192,15 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
 }  // namespace
 
 NB_MODULE(_core, m) {
-  m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a, "n_words"_a);
+  m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a,
+        "n_words"_a);
   m.def("project_forest", &project_forest<std::uint16_t>);
   m.def("project_forest", &project_forest<std::uint32_t>);
-  m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a,
-        "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a, "codes"_a, "weight"_a, "subsets"_a,
-        "learning_rate"_a, "shrinkage"_a, "residual"_a.noconvert(), "cancel"_a);
-  m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a, "threshold"_a,
-        "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a, "background_columns"_a, "background_rows"_a,
-        "known"_a, "sums"_a);
+  m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
+        "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
+        "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
+        "residual"_a.noconvert(), "cancel"_a);
+  m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
+        "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
+        "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a);
 }

@@ -31,7 +31,8 @@ inline std::uint64_t less_mask(const std::int16_t* value, std::int16_t cut) {
     const __m256i second = _mm256_cmpgt_epi16(limit, _mm256_load_si256(at + 1));
     // The pack works within 128-bit lanes; the permutation restores the order of the rows.
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0xD8);
-    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(packed))) << (32 * k);
+    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(packed)))
+            << (32 * k);
   }
   return mask;
 }
@@ -39,7 +40,8 @@ inline std::uint64_t less_mask(const std::int32_t* value, std::int32_t cut) {
   const __m256i limit = _mm256_set1_epi32(cut);
   std::uint64_t mask = 0;
   for (int k = 0; k < 8; ++k) {
-    const __m256i less = _mm256_cmpgt_epi32(limit, _mm256_load_si256(reinterpret_cast<const __m256i*>(value) + k));
+    const __m256i less =
+        _mm256_cmpgt_epi32(limit, _mm256_load_si256(reinterpret_cast<const __m256i*>(value) + k));
     mask |= static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_castsi256_ps(less))) << (8 * k);
   }
   return mask;
@@ -52,7 +54,8 @@ inline std::uint64_t less_mask(const std::int16_t* value, std::int16_t cut) {
     const auto* at = reinterpret_cast<const __m128i*>(value + 16 * k);
     const __m128i first = _mm_cmplt_epi16(_mm_load_si128(at), limit);
     const __m128i second = _mm_cmplt_epi16(_mm_load_si128(at + 1), limit);
-    mask |= static_cast<std::uint64_t>(_mm_movemask_epi8(_mm_packs_epi16(first, second))) << (16 * k);
+    mask |= static_cast<std::uint64_t>(_mm_movemask_epi8(_mm_packs_epi16(first, second)))
+            << (16 * k);
   }
   return mask;
 }
@@ -60,7 +63,8 @@ inline std::uint64_t less_mask(const std::int32_t* value, std::int32_t cut) {
   const __m128i limit = _mm_set1_epi32(cut);
   std::uint64_t mask = 0;
   for (int k = 0; k < 16; ++k) {
-    const __m128i less = _mm_cmplt_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(value) + k), limit);
+    const __m128i less =
+        _mm_cmplt_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(value) + k), limit);
     mask |= static_cast<std::uint64_t>(_mm_movemask_ps(_mm_castsi128_ps(less))) << (4 * k);
   }
   return mask;

@@ -37,7 +37,8 @@ class Counter {
   std::unordered_multimap<std::uint64_t, std::size_t> index_;
 };
 
-std::vector<std::int64_t> leaves_below(const TreeView& tree, const std::vector<std::int32_t>& preorder) {
+std::vector<std::int64_t> leaves_below(const TreeView& tree,
+                                       const std::vector<std::int32_t>& preorder) {
   std::vector<std::int64_t> leaves(tree.feature.size(), 1);
   for (auto it = preorder.rbegin(); it != preorder.rend(); ++it) {
     if (tree.feature[*it] >= 0) leaves[*it] = leaves[tree.left[*it]] + leaves[tree.right[*it]];
@@ -47,7 +48,7 @@ std::vector<std::int64_t> leaves_below(const TreeView& tree, const std::vector<s
 
 struct Visit {
   std::int32_t node;
-  std::uint64_t hash;                // of the set of split variables above the node
+  std::uint64_t hash;  // of the set of split variables above the node
   std::vector<std::uint64_t> above;
 };
 

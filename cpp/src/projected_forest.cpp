@@ -15,7 +15,8 @@ constexpr std::size_t kMaskBytes = std::size_t{8} << 20;  // node masks kept per
 
 bool has_avx2() {
 #if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma");
 #else
   return false;
 #endif
@@ -95,7 +96,8 @@ class TreeRows {
   using Value = typename SignedCode<Code>::type;
 
  public:
-  void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree, const LevelOrder<Code>& order) {
+  void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree,
+             const LevelOrder<Code>& order) {
     assign(input, rows.n_rows, tree);
     const std::size_t n_places = n_words() * kBlock;
     values_ = value_memory_.resize(order.columns.size() * n_places);
@@ -103,7 +105,8 @@ class TreeRows {
     missing_.assign(order.columns.size() * n_words(), 0);
     for (std::size_t c = 0; c < order.columns.size(); ++c) {
       has_missing_[c] = rows.has_missing[static_cast<std::size_t>(order.columns[c])];
-      place_column(rows.column(order.columns[c]), values_ + c * n_places, has_missing_[c] ? &missing_[c * n_words()] : nullptr);
+      place_column(rows.column(order.columns[c]), values_ + c * n_places,
+                   has_missing_[c] ? &missing_[c * n_words()] : nullptr);
     }
   }
 
@@ -140,17 +143,20 @@ class TreeRows {
       bag_.push_back(i);
       weight_.push_back(weight);
       least_weight_ = std::min(least_weight_, weight);
-      for (std::size_t o = 0; o < input.n_outputs; ++o) target_.push_back(weight * input.targets[i * input.n_outputs + o]);
+      for (std::size_t o = 0; o < input.n_outputs; ++o)
+        target_.push_back(weight * input.targets[i * input.n_outputs + o]);
     }
   }
 
   void place_column(const Code* column, Value* values, std::uint64_t* missing) const {
     std::fill(values, values + n_words() * kBlock, Value{0});
     for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(column[bag_[k]]);
-    for (std::size_t k = 0; k < query_.size(); ++k) values[first_query() + k] = to_signed(column[query_[k]]);
+    for (std::size_t k = 0; k < query_.size(); ++k)
+      values[first_query() + k] = to_signed(column[query_[k]]);
     if (missing == nullptr) return;
     for (std::size_t k = 0; k < n_words() * kBlock; ++k) {
-      if (values[k] == std::numeric_limits<Value>::max()) missing[k / kBlock] |= std::uint64_t{1} << (k % kBlock);
+      if (values[k] == std::numeric_limits<Value>::max())
+        missing[k / kBlock] |= std::uint64_t{1} << (k % kBlock);
     }
   }
 
@@ -169,16 +175,14 @@ class Workspace {
  public:
   ProjectionScratch<Value>& fit(const TreeData<Value>& tree, std::size_t n_columns) {
     const auto n = static_cast<std::size_t>(tree.n_internal);
-    std::int32_t* ints = ints_.resize(8 * n);
-    for (std::int32_t** part : {&s_.own, &s_.slot, &s_.column, &s_.next, &s_.origin, &s_.node_mask_of}) {
+    std::int32_t* ints = ints_.resize(7 * n);
+    for (std::int32_t** part : {&s_.own, &s_.slot, &s_.next, &s_.origin, &s_.node_mask_of}) {
       *part = ints;
       ints += n;
     }
     s_.first = ints;
-    s_.cut = cuts_.resize(n + 2 * n_columns);
-    s_.low = s_.cut + n;
-    s_.high = s_.low + n_columns;
-    s_.missing_left = flags_.resize(n);
+    s_.node = nodes_.resize(n);
+    s_.box = box_.resize(n_columns);
     const std::size_t frontier_words = n / 64 + 1;
     s_.frontier = words_.resize(frontier_words + n + tree.n_words + 2 * n_columns);
     s_.reach = s_.frontier + frontier_words;
@@ -187,7 +191,8 @@ class Workspace {
     s_.block_missing = s_.block_stamp + n_columns;
     std::fill(s_.block_stamp, s_.block_missing, 0);
     s_.stamp = 0;
-    const std::size_t fitting = std::max<std::size_t>(1, kMaskBytes / (sizeof(std::uint64_t) * tree.n_words));
+    const std::size_t fitting =
+        std::max<std::size_t>(1, kMaskBytes / (sizeof(std::uint64_t) * tree.n_words));
     s_.max_node_masks = static_cast<std::int32_t>(std::min(n, fitting));
     s_.node_masks = masks_.resize((static_cast<std::size_t>(s_.max_node_masks) + 1) * tree.n_words);
     std::fill(s_.node_mask_of, s_.node_mask_of + n, -1);
@@ -206,8 +211,9 @@ class Workspace {
  private:
   ProjectionScratch<Value> s_{};
   AlignedArray<std::int32_t> ints_;
-  AlignedArray<Value> cuts_, values_;
-  AlignedArray<std::uint8_t> flags_;
+  AlignedArray<ProjectedNode<Value>> nodes_;
+  AlignedArray<Range<Value>> box_;
+  AlignedArray<Value> values_;
   AlignedArray<std::uint64_t> words_, masks_;
   AlignedArray<std::uint32_t> places_;
   AlignedArray<double> sums_;
@@ -231,9 +237,9 @@ class Poll {  // asks the caller at most every 20 ms
 };
 
 template <class Code>
-bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t first_tree, std::size_t last_tree,
-             std::span<const std::uint64_t> subsets, std::size_t n_words, std::span<double> sum,
-             std::span<double> sum_squares, const Interrupted& interrupted) {
+bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t first_tree,
+             std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
+             std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
   using Value = typename SignedCode<Code>::type;
   const ProjectTree<Value> kernel = best_kernel<Value>();
   Workspace<Value> workspace;
@@ -254,8 +260,9 @@ bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::siz
     data.n_outputs = input.n_outputs;
     data.min_node_size = input.min_node_size;
     own.describe(data);
-    if (!kernel(data, workspace.fit(data, order.columns.size()), subsets.data(), subsets.size() / n_words, n_words,
-                rows.n_rows, sum.data(), sum_squares.data(), &Poll::ask, &poll)) {
+    if (!kernel(data, workspace.fit(data, order.columns.size()), subsets.data(),
+                subsets.size() / n_words, n_words, rows.n_rows, sum.data(), sum_squares.data(),
+                &Poll::ask, &poll)) {
       return false;
     }
   }
@@ -264,16 +271,22 @@ bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::siz
 
 }  // namespace
 
-bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>& rows, std::size_t first_tree,
-                    std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
-                    std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
-  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares, interrupted);
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>& rows,
+                    std::size_t first_tree, std::size_t last_tree,
+                    std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares,
+                    const Interrupted& interrupted) {
+  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares,
+                 interrupted);
 }
 
-bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>& rows, std::size_t first_tree,
-                    std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
-                    std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
-  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares, interrupted);
+bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>& rows,
+                    std::size_t first_tree, std::size_t last_tree,
+                    std::span<const std::uint64_t> subsets, std::size_t n_words,
+                    std::span<double> sum, std::span<double> sum_squares,
+                    const Interrupted& interrupted) {
+  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares,
+                 interrupted);
 }
 
 }  // namespace shaff

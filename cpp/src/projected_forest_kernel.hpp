@@ -50,7 +50,8 @@ struct Lists {
 template <class Value>
 class Projection {
  public:
-  Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch) : t(tree), s(scratch) {}
+  Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch)
+      : t(tree), s(scratch) {}
 
   void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
     compress(subset);
@@ -70,8 +71,8 @@ class Projection {
   }
 
  private:
-  struct Pending {  // the right side of a cut, to be walked after the left one
-    Lists lists;    // in bit form only the ends are used, as counts
+  struct Pending {                       // the right side of a cut, to be walked after the left one
+    Lists lists;                         // in bit form only the ends are used, as counts
     std::uint32_t word_begin, word_end;  // its frontier: these words, last in the arena
     std::size_t arena, undo;
     std::int32_t column;
@@ -79,10 +80,12 @@ class Projection {
   };
   struct BoxChange {
     std::int32_t column;
-    Value low, high;
+    Range<Value> before;
   };
 
-  static std::uint64_t low_bits(std::uint32_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+  static std::uint64_t low_bits(std::uint32_t n) {
+    return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+  }
 
   void fill(std::uint32_t begin, std::uint32_t count) {  // begin: on a word boundary
     std::uint64_t* word = s.cell + begin / 64;
@@ -109,9 +112,9 @@ class Projection {
       }
       s.own[i] = count;
       s.origin[count] = i;
-      s.column[count] = t.column[i];
-      s.cut[count] = t.cut[i];
-      s.missing_left[count] = t.missing_left[i];
+      const std::uint8_t has_missing = t.has_missing[t.column[i]];
+      s.node[count] = {t.column[i], t.cut[i], has_missing,
+                       static_cast<std::uint8_t>(has_missing & t.missing_left[i])};
       s.first[2 * count] = s.first[2 * count + 1] = -1;
       if (slot < 0) {
         set_bit(count);
@@ -119,8 +122,7 @@ class Projection {
         s.next[count] = s.first[slot];
         s.first[slot] = count;
       }
-      s.low[t.column[i]] = std::numeric_limits<Value>::min();
-      s.high[t.column[i]] = std::numeric_limits<Value>::max();
+      s.box[t.column[i]] = {std::numeric_limits<Value>::min(), std::numeric_limits<Value>::max()};
       ++count;
     }
   }
@@ -141,7 +143,8 @@ class Projection {
       const std::uint64_t word = s.frontier[word_begin_];
       if (word == 0) continue;
       s.frontier[word_begin_] = word & (word - 1);
-      return static_cast<std::int32_t>(word_begin_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+      return static_cast<std::int32_t>(word_begin_ * 64 +
+                                       static_cast<std::uint32_t>(__builtin_ctzll(word)));
     }
     return -1;
   }
@@ -159,22 +162,23 @@ class Projection {
   }
 
   int side_by_box(std::int32_t node) const {
-    const std::int32_t c = s.column[node];
-    if (t.has_missing[c]) return -1;
-    if (s.cut[node] <= s.low[c]) return 1;
-    if (s.cut[node] >= s.high[c]) return 0;
+    const ProjectedNode<Value> split = s.node[node];
+    const Range<Value> range = s.box[split.column];
+    if (split.has_missing) return -1;
+    if (split.cut <= range.low) return 1;
+    if (split.cut >= range.high) return 0;
     return -1;
   }
 
   void follow(std::int32_t node, bool right) {
-    narrow(s.column[node], s.cut[node], right);
+    narrow(s.node[node].column, s.node[node].cut, right);
     take(node, right);
   }
 
   void narrow(std::int32_t column, Value cut, bool right) {
     if (t.has_missing[column]) return;
-    undo_.push({column, s.low[column], s.high[column]});
-    (right ? s.low[column] : s.high[column]) = cut;
+    undo_.push({column, s.box[column]});
+    (right ? s.box[column].low : s.box[column].high) = cut;
   }
 
   // Appends the right side's frontier to the arena, after what the caller stored at `start`.
@@ -192,20 +196,20 @@ class Projection {
       copy[word - begin] |= std::uint64_t{1} << (c & 63);
     }
     arena_.size = at + (end - begin);
-    pending_.push({lists, begin, end, start, undo_.size, s.column[node], s.cut[node]});
+    pending_.push({lists, begin, end, start, undo_.size, s.node[node].column, s.node[node].cut});
   }
 
   // Takes back the frontier, stored at the end of the arena, and the box.
   void restore(const Pending& right) {
     while (undo_.size > right.undo) {
       const BoxChange& change = undo_.data[--undo_.size];
-      s.low[change.column] = change.low;
-      s.high[change.column] = change.high;
+      s.box[change.column] = change.before;
     }
     narrow(right.column, right.cut, true);
     word_begin_ = right.word_begin;
     word_end_ = right.word_end;
-    std::memcpy(s.frontier + word_begin_, arena_.data + arena_.size, (word_end_ - word_begin_) * sizeof(std::uint64_t));
+    std::memcpy(s.frontier + word_begin_, arena_.data + arena_.size,
+                (word_end_ - word_begin_) * sizeof(std::uint64_t));
     has_sums_ = false;
   }
 
@@ -215,7 +219,8 @@ class Projection {
     has_sums_ = false;
     for (;;) {
       if (n_query == 0) return;  // nobody to predict
-      if (n_bag + n_query <= kBlock || n_bag + n_query <= t.n_words / 2) return walk_lists(extract());
+      if (n_bag + n_query <= kBlock || n_bag + n_query <= t.n_words / 2)
+        return walk_lists(extract());
       const std::int32_t node = next_cut();
       if (node < 0) {
         sum_bits();
@@ -263,17 +268,21 @@ class Projection {
   }
 
   void fill_node_mask(std::int32_t node, std::uint64_t* mask) const {
-    const std::int32_t c = s.column[node];
-    const Value* values = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
-    for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] = less_mask(values + w * kBlock, s.cut[node]);
-    if (!t.has_missing[c] || !s.missing_left[node]) return;
-    const std::uint64_t* missing = t.missing + static_cast<std::size_t>(c) * t.n_words;
+    const ProjectedNode<Value> split = s.node[node];
+    const auto c = static_cast<std::size_t>(split.column);
+    const Value* values = t.values + c * t.n_words * kBlock;
+    for (std::uint32_t w = 0; w < t.n_words; ++w)
+      mask[w] = less_mask(values + w * kBlock, split.cut);
+    if (!split.missing_left) return;
+    const std::uint64_t* missing = t.missing + c * t.n_words;
     for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] |= missing[w];
   }
 
-  std::uint32_t count_left(const std::uint64_t* mask, std::uint32_t begin, std::uint32_t end) const {
+  std::uint32_t count_left(const std::uint64_t* mask, std::uint32_t begin,
+                           std::uint32_t end) const {
     std::uint32_t count = 0;
-    for (std::uint32_t w = begin; w < end; ++w) count += static_cast<std::uint32_t>(__builtin_popcountll(s.cell[w] & mask[w]));
+    for (std::uint32_t w = begin; w < end; ++w)
+      count += static_cast<std::uint32_t>(__builtin_popcountll(s.cell[w] & mask[w]));
     return count;
   }
 
@@ -302,7 +311,8 @@ class Projection {
   }
 
   // The bag loses `count` of its `of` places: those of (mask ^ flip). Few: subtract; else forget.
-  void drop_bits(const std::uint64_t* mask, std::uint64_t flip, std::uint32_t count, std::uint32_t of) {
+  void drop_bits(const std::uint64_t* mask, std::uint64_t flip, std::uint32_t count,
+                 std::uint32_t of) {
     if (!has_sums_ || count == 0) return;
     has_sums_ = 8 * count <= of;
     if (!has_sums_) return;
@@ -317,7 +327,8 @@ class Projection {
     average(s.sums);
     const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
     for (std::uint32_t w = t.first_query / 64; w < t.n_words; ++w) {
-      for (std::uint64_t word = s.cell[w] & (mask == nullptr ? ~std::uint64_t{0} : mask[w] ^ flip); word != 0; word &= word - 1) {
+      for (std::uint64_t word = s.cell[w] & (mask == nullptr ? ~std::uint64_t{0} : mask[w] ^ flip);
+           word != 0; word &= word - 1) {
         emit(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
       }
     }
@@ -334,8 +345,10 @@ class Projection {
       std::uint64_t word = s.cell[w];
       const auto here = static_cast<std::uint32_t>(__builtin_popcountll(word));
       // Most words have few bits: three steps without a branch cover them.
-      for (std::uint32_t k = 0; k < 3; ++k, word &= word - 1) places[count + k] = w * 64 + first_bit(word);
-      for (std::uint32_t k = 3; k < here; ++k, word &= word - 1) places[count + k] = w * 64 + first_bit(word);
+      for (std::uint32_t k = 0; k < 3; ++k, word &= word - 1)
+        places[count + k] = w * 64 + first_bit(word);
+      for (std::uint32_t k = 3; k < here; ++k, word &= word - 1)
+        places[count + k] = w * 64 + first_bit(word);
       count += here;
     }
     return count;
@@ -357,7 +370,8 @@ class Projection {
   void walk_list(Lists cell) {
     for (;;) {
       if (cell.query_begin == cell.query_end) return;
-      if (cell.bag_end - cell.bag_begin + cell.query_end - cell.query_begin <= kBlock) return walk_block(cell);
+      if (cell.bag_end - cell.bag_begin + cell.query_end - cell.query_begin <= kBlock)
+        return walk_block(cell);
       const std::int32_t node = next_cut();
       if (node < 0) {
         sum_list(cell);
@@ -377,7 +391,8 @@ class Projection {
       if (!right && right_queries) emit_list(query, cell.query_end);
       const bool keep_left = left && left_queries, keep_right = right && right_queries;
       if (!keep_left && !keep_right) return;
-      if (keep_left && keep_right) push_right({bag, cell.bag_end, query, cell.query_end}, node, arena_.size);
+      if (keep_left && keep_right)
+        push_right({bag, cell.bag_end, query, cell.query_end}, node, arena_.size);
       has_sums_ = false;
       (keep_left ? cell.bag_end : cell.bag_begin) = bag;
       (keep_left ? cell.query_end : cell.query_begin) = query;
@@ -386,16 +401,16 @@ class Projection {
   }
 
   // Stable and without branches: places of the left side first.
-  std::uint32_t partition(std::uint32_t* places, std::uint32_t begin, std::uint32_t end, std::int32_t node) {
-    const std::int32_t c = s.column[node];
-    const Value* values = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
-    const Value cut = s.cut[node];
-    const bool missing_left = s.missing_left[node] && t.has_missing[c];
+  std::uint32_t partition(std::uint32_t* places, std::uint32_t begin, std::uint32_t end,
+                          std::int32_t node) {
+    const ProjectedNode<Value> split = s.node[node];
+    const Value* values = t.values + static_cast<std::size_t>(split.column) * t.n_words * kBlock;
     std::uint32_t left = begin, right = 0;
     for (std::uint32_t k = begin; k < end; ++k) {
       const std::uint32_t place = places[k];
       const Value value = values[place];
-      const bool goes_left = value < cut || (missing_left && value == std::numeric_limits<Value>::max());
+      const bool goes_left =
+          value < split.cut || (split.missing_left && value == std::numeric_limits<Value>::max());
       places[left] = place;
       s.spare[right] = place;
       left += goes_left;
@@ -483,11 +498,11 @@ class Projection {
   }
 
   std::uint64_t goes_left(std::int32_t node) {
-    const std::int32_t c = s.column[node];
-    Value* values = s.block_values + static_cast<std::size_t>(c) * kBlock;
-    if (s.block_stamp[c] != s.stamp) gather(c, values);
-    std::uint64_t less = less_mask(values, s.cut[node]);
-    if (t.has_missing[c] && s.missing_left[node]) less |= s.block_missing[c];
+    const ProjectedNode<Value> split = s.node[node];
+    Value* values = s.block_values + static_cast<std::size_t>(split.column) * kBlock;
+    if (s.block_stamp[split.column] != s.stamp) gather(split.column, values);
+    std::uint64_t less = less_mask(values, split.cut);
+    if (split.missing_left) less |= s.block_missing[split.column];
     return less;
   }
 
@@ -496,7 +511,8 @@ class Projection {
     for (std::uint32_t k = 0; k < n_bag_; ++k) values[k] = column[bag_[k]];
     for (std::uint32_t k = 0; k < n_query_; ++k) values[n_bag_ + k] = column[query_[k]];
     s.block_stamp[c] = s.stamp;
-    if (t.has_missing[c]) s.block_missing[c] = ~less_mask(values, std::numeric_limits<Value>::max());
+    if (t.has_missing[c])
+      s.block_missing[c] = ~less_mask(values, std::numeric_limits<Value>::max());
   }
 
   void cut_cells(std::uint64_t left, std::uint64_t right) {
@@ -509,9 +525,11 @@ class Projection {
   void cut_cell(int c, std::uint64_t left, std::uint64_t right) {
     const std::uint64_t left_queries = left & ~in_bag_, right_queries = right & ~in_bag_;
     const bool left_stays = enough(left & in_bag_), right_stays = enough(right & in_bag_);
-    const std::uint64_t stopped = (left_stays ? 0 : left_queries) | (right_stays ? 0 : right_queries);
+    const std::uint64_t stopped =
+        (left_stays ? 0 : left_queries) | (right_stays ? 0 : right_queries);
     if (stopped != 0) predict(c, stopped);
-    const bool keep_left = left_stays && left_queries != 0, keep_right = right_stays && right_queries != 0;
+    const bool keep_left = left_stays && left_queries != 0,
+               keep_right = right_stays && right_queries != 0;
     if (!keep_left) live_ &= ~left;
     if (!keep_right) live_ &= ~right;
     if (keep_left && keep_right) {
@@ -528,7 +546,9 @@ class Projection {
     }
   }
 
-  double* sums_of(int c) const { return s.block_sums + static_cast<std::size_t>(c) * (t.n_outputs + 1); }
+  double* sums_of(int c) const {
+    return s.block_sums + static_cast<std::size_t>(c) * (t.n_outputs + 1);
+  }
 
   // Both sides live on as cells c and n_cells_: sum the smaller one, the rest is the other's.
   void share_sums(int c, std::uint64_t left, std::uint64_t right) {
@@ -567,7 +587,8 @@ class Projection {
     if (!has_sum_[c]) sum_block(sums_of(c), cells_[c] & in_bag_);
     has_sum_[c] = true;
     average(sums_of(c));
-    for (queries >>= n_bag_; queries != 0; queries &= queries - 1) emit(query_[__builtin_ctzll(queries)]);
+    for (queries >>= n_bag_; queries != 0; queries &= queries - 1)
+      emit(query_[__builtin_ctzll(queries)]);
   }
 
   // ---- sums, means, predictions ------------------------------------------------------------
@@ -630,13 +651,15 @@ class Projection {
 };
 
 template <class Value>
-bool project_tree(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch, const std::uint64_t* subsets,
-                  std::size_t n_subsets, std::size_t subset_words, std::size_t n_rows, double* sum,
-                  double* sum_squares, bool (*interrupted)(void*), void* context) {
+bool project_tree(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch,
+                  const std::uint64_t* subsets, std::size_t n_subsets, std::size_t subset_words,
+                  std::size_t n_rows, double* sum, double* sum_squares, bool (*interrupted)(void*),
+                  void* context) {
   Projection<Value> projection(tree, scratch);
   for (std::size_t k = 0; k < n_subsets; ++k) {
     if (interrupted(context)) return false;
-    projection.run(subsets + k * subset_words, sum + k * n_rows * tree.n_outputs, sum_squares + k * n_rows);
+    projection.run(subsets + k * subset_words, sum + k * n_rows * tree.n_outputs,
+                   sum_squares + k * n_rows);
   }
   return true;
 }

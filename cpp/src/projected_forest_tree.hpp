@@ -40,18 +40,30 @@ struct TreeData {
 };
 
 template <class Value>
+struct ProjectedNode {
+  std::int32_t column;
+  Value cut;
+  std::uint8_t has_missing;   // the column has missing values
+  std::uint8_t missing_left;  // and they go left here
+};
+
+template <class Value>
+struct Range {  // low <= value < high
+  Value low, high;
+};
+
+template <class Value>
 struct ProjectionScratch {
   // The compressed tree.
-  std::int32_t *own, *slot, *column, *first, *next, *origin;
-  Value* cut;
-  std::uint8_t* missing_left;
+  std::int32_t *own, *slot, *first, *next, *origin;
+  ProjectedNode<Value>* node;
   std::uint64_t *frontier, *reach;
-  Value *low, *high;  // the box of the current cell, a column each
+  Range<Value>* box;  // of the current cell, a range a column
   // Masks of the rows that go left at a node, made when first needed and kept over the subsets.
   std::uint64_t* node_masks;
   std::int32_t* node_mask_of;  // place of a node's mask, or -1
   std::int32_t n_node_masks, max_node_masks;
-  std::uint64_t* cell;       // the current cell, while it is large
+  std::uint64_t* cell;  // the current cell, while it is large
   std::uint32_t *bag, *query, *spare;
   double* prediction;         // of each query
   double *sums, *block_sums;  // weight and weighted targets of the current cell, and of a block's
@@ -62,8 +74,9 @@ struct ProjectionScratch {
 
 // Projects a tree on each subset in turn; the outputs advance by n_rows.
 template <class Value>
-using ProjectTree = bool (*)(const TreeData<Value>&, ProjectionScratch<Value>&, const std::uint64_t* subsets,
-                             std::size_t n_subsets, std::size_t subset_words, std::size_t n_rows, double* sum,
+using ProjectTree = bool (*)(const TreeData<Value>&, ProjectionScratch<Value>&,
+                             const std::uint64_t* subsets, std::size_t n_subsets,
+                             std::size_t subset_words, std::size_t n_rows, double* sum,
                              double* sum_squares, bool (*interrupted)(void*), void* context);
 
 // Null where this build has no AVX2 kernel.

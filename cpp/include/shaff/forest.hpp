@@ -36,12 +36,14 @@ struct ForestView {
 // Column-major ranks of the values; the largest code of the type stands for a missing value.
 template <class Code>
 struct CodedRows {
-  std::span<const Code> codes;               // n_columns x n_rows
+  std::span<const Code> codes;                // n_columns x n_rows
   std::span<const std::uint8_t> has_missing;  // n_columns
   std::size_t n_rows;
 
   static constexpr Code missing = static_cast<Code>(-1);
-  const Code* column(std::int32_t j) const { return codes.data() + static_cast<std::size_t>(j) * n_rows; }
+  const Code* column(std::int32_t j) const {
+    return codes.data() + static_cast<std::size_t>(j) * n_rows;
+  }
 };
 
 // True ends a long evaluation early; it is asked every few milliseconds.

@@ -7,12 +7,12 @@ namespace shaff {
 
 struct ProjectionInput {
   ForestView forest;
-  std::span<const std::uint16_t> bags;      // n_trees x n_rows: in-bag multiplicity
-  std::span<const double> row_weight;       // n_rows; multiplies the multiplicity
-  std::span<const std::uint8_t> is_query;   // n_rows: predicted by the trees whose bag lacks it
-  std::span<const double> targets;          // n_rows x n_outputs
+  std::span<const std::uint16_t> bags;     // n_trees x n_rows: in-bag multiplicity
+  std::span<const double> row_weight;      // n_rows; multiplies the multiplicity
+  std::span<const std::uint8_t> is_query;  // n_rows: predicted by the trees whose bag lacks it
+  std::span<const double> targets;         // n_rows x n_outputs
   std::size_t n_outputs;
-  double min_node_size;                     // least in-bag weight of a cell that predicts
+  double min_node_size;  // least in-bag weight of a cell that predicts
 };
 
 // For each subset (rows of `subsets`, `n_words` words each) adds over the trees first..last-1 the

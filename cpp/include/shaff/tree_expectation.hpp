@@ -11,10 +11,10 @@ struct ExpectationTree {
   std::span<const std::int64_t> left;
   std::span<const std::int64_t> right;
   std::span<const std::int64_t> feature;
-  std::span<const double> threshold;            // a value <= threshold goes left
-  std::span<const std::uint8_t> missing_left;   // NaN goes left
-  std::span<const double> cover;                // training weight of each node
-  std::span<const double> value;                // (n_nodes, n_outputs)
+  std::span<const double> threshold;           // a value <= threshold goes left
+  std::span<const std::uint8_t> missing_left;  // NaN goes left
+  std::span<const double> cover;               // training weight of each node
+  std::span<const double> value;               // (n_nodes, n_outputs)
 };
 
 // A column-major matrix and the rows of it that take part.

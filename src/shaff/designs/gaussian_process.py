@@ -46,7 +46,8 @@ class GaussianProcessDesign:
     Attributes
     ----------
     error : float
-        Largest standard error of an effect after the values seen so far; inf before.
+        Largest standard error of an effect by the values that the last batch was chosen with;
+        inf before any.
 
     Examples
     --------

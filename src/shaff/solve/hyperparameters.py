@@ -21,7 +21,7 @@ RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
 NOISE_STARTS = (1e-3,)
 # Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
-MAX_PAIRS = 500
+MAX_PAIRS = 300
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,10 +198,11 @@ def decays(a: FloatArray, b: FloatArray, rates: FloatArray) -> tuple[FloatArray,
     That is prod exp(-rate) over the players where the signs differ -+ the same where they agree.
     """
     total, inner = rates.sum(), (a * rates) @ b.T
-    larger, ratio = np.exp((np.abs(inner) - total) / 2), np.abs(inner)
+    size = np.abs(inner)
+    larger = np.exp((size - total) / 2)
     # For small rates the two products cancel: expm1 keeps the digits of their difference.
-    odd = np.copysign(-larger * np.expm1(-ratio), inner)
-    return odd, larger * (1 + np.exp(-ratio))
+    less_one = np.expm1(-size)
+    return np.copysign(larger * less_one, inner), larger * (2 + less_one)
 
 
 def stable_cholesky(covariance: FloatArray) -> FloatArray:

@@ -45,7 +45,8 @@ def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Pr
 
     def game(masks: BoolArray) -> FloatArray:
         blocks = np.array_split(masks, len(masks) // BLOCK + 1)
-        return np.concatenate([_explained(correlation, with_y, block) for block in blocks])
+        values = [_explained(correlation, with_y, block) for block in blocks]
+        return np.concatenate(values)
 
     return Proxy(game, _mean_gains(correlation, with_y, n_orders // 2))
 
@@ -53,7 +54,8 @@ def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Pr
 def _standardised(columns: FloatArray) -> FloatArray:
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
-    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+    scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+    return np.asarray(scaled, dtype=np.float64)
 
 
 def _explained(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) -> FloatArray:
