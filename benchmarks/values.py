@@ -115,8 +115,8 @@ def retraining(quick: bool) -> None:
         booster = default_booster().set_params(max_iter=n_trees, random_state=0)
         forest = RandomForestRegressor(100, max_features=1 / 3, min_samples_leaf=5, random_state=0)
         with threadpool_limits(1):
-            anew = {"forest": retrained(forest, exp, subsets, 2),
-                    f"boosting ({n_trees} trees)": retrained(booster, exp, subsets, 3)}  # fmt: skip
+            anew = {"forest": retrained(forest, exp, subsets),
+                    f"boosting ({n_trees} trees)": retrained(booster, exp, subsets)}  # fmt: skip
         print(f"  {name}: projected boosting {rmse(boosting.values(subsets).v, truth):.4f}",
               f"projected forest {rmse(projected_forest(exp, 100).values(subsets).v, truth):.4f}",
               *(f"retrained {key} {rmse(v, truth):.4f}" for key, v in anew.items()))  # fmt: skip
