@@ -33,8 +33,10 @@ FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, E
 BAGGED = (BaggingRegressor, BaggingClassifier)
 DEFAULT_TREES = 100
 SCOUT_TREES = 50
-# "auto" takes the forest only if it explains more by this much: boosting's bias is smaller.
-FOREST_MARGIN = 0.01
+# "auto" leaves boosting only for something that explains more by this much.
+MARGIN = 0.01
+# Up to so many rows "auto" considers the stack: it prices a subset three times.
+STACKED_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,26 +187,37 @@ def boosting_game(problem: Problem, model: Any = None) -> Game:
 
 
 def auto_game(problem: Problem, forest_error: str) -> Game:
-    """Boosting or forest, whichever explains more of the rows it has not seen."""
+    """Boosting, forest or their stack: what explains most of the rows it has not seen.
+
+    They are compared with at most 50 trees in the forest; boosting wins near ties, because it
+    shrinks least on small subsets too, and the stack is for data that are small enough for it.
+    """
     boosting = boosting_game(problem)
-    everything = Subsets.full(len(problem.players))
-    by_boosting = float(boosting.values.values(everything).v[0])
     scout = forest_game(default_forest(SCOUT_TREES), problem)
-    by_forest = float(scout.values.values(everything).v[0])
-    chosen = boosting
-    if by_forest > by_boosting + FOREST_MARGIN:
-        chosen = forest_game(default_forest(), problem, forest_error)
-    note = (
-        f"Chose {chosen.name}: boosting explains {by_boosting:.3f} and a forest {by_forest:.3f} "
-        "of the variance of rows they have not seen."
-    )
-    return replace(chosen, notes=(note, *chosen.notes))
+    candidates = [boosting, scout]
+    if len(problem.X) <= STACKED_ROWS:
+        candidates.append(_stacked(problem, boosting, scout))
+    everything = Subsets.full(len(problem.players))
+    explained = {game.name: float(game.values.values(everything).v[0]) for game in candidates}
+    chosen = "boosting"
+    for name in explained:
+        chosen = name if explained[name] > explained[chosen] + MARGIN else chosen
+    compared = ", ".join(f"{name} {v:.3f}" for name, v in explained.items())
+    note = f"Chose {chosen} by the variance explained of rows not seen: {compared}."
+    game = boosting
+    if chosen != "boosting":
+        forest = forest_game(default_forest(), problem, forest_error)
+        game = forest if chosen == "forest" else _stacked(problem, boosting, forest)
+    return replace(game, notes=(note, *game.notes))
 
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
     """Ridge, projected forest and projected boosting, combined anew for each subset."""
-    boosting = boosting_game(problem)
     forest = forest_game(default_forest(), problem, forest_error)
+    return _stacked(problem, boosting_game(problem), forest)
+
+
+def _stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
     assert isinstance(boosting.values, ProjectedBoosting)
     ridge = RidgeValues(
         problem.X,
