@@ -370,7 +370,8 @@ class _Run:
         everyone = np.ones(n_players, dtype=bool)
         if n_players <= SCREENED_ABOVE or self.settings._design != "gaussian_process":
             return everyone, ()
-        columns = screen(self.problem.X, self.problem.y, self.game.gains)
+        problem = self.problem
+        columns = screen(problem.X, problem.y, self.game.gains, problem.table.categorical)
         kept = np.array([columns[player].any() for player in self.problem.players])
         pair = Subsets.from_masks(np.vstack([everyone, kept]))
         v_all, v_kept = evaluate(self.game.values, pair, checkpoint=self.checkpoint).v
