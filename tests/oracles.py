@@ -57,8 +57,11 @@ def projected_forest_sums(trees, bags, subset, X, y, row_weight, min_node_size):
     return total, squares
 
 
-def path_subset_counts(trees):
-    """Number of root-to-leaf paths in which each set of variables is the set of some prefix."""
+def path_subset_counts(trees, player_of=None):
+    """Number of root-to-leaf paths in which each set of variables is the set of some prefix.
+
+    `player_of` maps columns to the players that own them; by default each column is its own.
+    """
     counts = Counter()
     for tree in (fitted.tree_ for fitted in trees):
         stack = [(0, [])]
@@ -67,6 +70,7 @@ def path_subset_counts(trees):
             if tree.children_left[node] < 0:
                 counts.update({frozenset(splits[:k]) for k in range(1, len(splits) + 1)})
                 continue
-            splits = [*splits, int(tree.feature[node])]
+            column = int(tree.feature[node])
+            splits = [*splits, column if player_of is None else player_of[column]]
             stack += [(tree.children_left[node], splits), (tree.children_right[node], splits)]
     return counts
