@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.utils.class_weight import compute_sample_weight
 
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
@@ -23,6 +24,7 @@ from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
+from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 
@@ -83,10 +85,40 @@ def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
 
 
 def forest_game(model: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
-    """Grow the forest and project it."""
+    """Grow the forest and project it.
+
+    Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
+    """
+    plain = problem.sample_weight is None and problem.row_groups is None
+    if not plain or problem.table.categorical.any():
+        return _grown_game(model, problem, forest_error)
     grown = _fitted(model, problem)
     bags = forest_bags(grown, len(problem.X))
     return _projected(grown, bags, problem, forest_error)
+
+
+def _grown_game(model: Any, problem: Problem, forest_error: str) -> Game:
+    seed = getattr(model, "random_state", None)
+    grown = grow_forest(
+        model,
+        problem.X,
+        problem.y,
+        categorical=problem.table.categorical,
+        sample_weight=problem.sample_weight,
+        growth_weight=_class_weight(model, problem),
+        row_groups=problem.row_groups,
+        n_jobs=problem.n_jobs,
+        seed=seed if isinstance(seed, int | np.integer) else problem.seed,
+    )
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
+    """The weights by which a classifier balances its classes."""
+    if getattr(model, "class_weight", None) is None or problem.target.classes is None:
+        return None
+    labels = np.asarray(problem.target.labels)
+    return np.asarray(compute_sample_weight(model.class_weight, labels), dtype=np.float64)
 
 
 def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:
@@ -131,19 +163,25 @@ def _fitted_forest(model: Any, problem: Problem, rows: str, forest_error: str) -
 def _projected(model: Any, bags: Any, problem: Problem, forest_error: str) -> Game:
     columns = getattr(model, "estimators_features_", None)
     forest = read_forest(list(np.ravel(model.estimators_)), problem.X.shape[1], columns)
+    gains = getattr(model, "feature_importances_", None)
+    grown = GrownForest(forest, bags, CategoryOrders.none(), gains)
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _projected_game(model: Any, grown: GrownForest, problem: Problem, forest_error: str) -> Game:
     values = ProjectedForest(
-        forest,
+        grown.forest,
         problem.X,
         problem.y,
-        bags,
+        grown.bags,
         sample_weight=problem.sample_weight,
         players=problem.players,
         min_node_size=_min_node_size(model, len(problem.X)),
         error=forest_error,
+        orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
-    gains = getattr(model, "feature_importances_", None)
-    return Game(values, "forest", gains, forest)
+    return Game(values, "forest", grown.gains, grown.forest)
 
 
 def _min_node_size(model: Any, n_rows: int) -> float:
@@ -216,7 +254,7 @@ def _fitted(model: Any, problem: Problem) -> Any:
 
 def _as_model_target(model: Any, problem: Problem) -> Any:
     if is_classifier(model) and problem.target.classes is not None:
-        return problem.y.argmax(axis=1)
+        return problem.target.labels
     return problem.y[:, 0] if problem.y.shape[1] == 1 else problem.y
 
 

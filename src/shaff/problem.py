@@ -23,14 +23,25 @@ class Target:
     Parameters
     ----------
     y : float array of shape (n_rows, n_outputs)
-        One column per class for a classification.
+        For a classification the indicators of the classes; with two classes that of the second
+        only, since the first would say the same again.
     classes : tuple of str or None
     name : str or None
+    outputs : tuple of str or None
+        Names of the outputs when there are several.
     """
 
     y: FloatArray
     classes: tuple[str, ...] | None = None
     name: str | None = None
+    outputs: tuple[str, ...] | None = None
+
+    @property
+    def labels(self) -> npt.NDArray[np.intp]:
+        """The class of each row, as its place among the classes."""
+        if self.y.shape[1] == 1:
+            return self.y[:, 0].astype(np.intp)
+        return self.y.argmax(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +78,7 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     --------
     >>> from shaff.problem import read_target
     >>> read_target(["no", "yes", "no"], 3).y.tolist()
-    [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    [[0.0], [1.0], [0.0]]
     """
     if y is None:
         raise ValueError(

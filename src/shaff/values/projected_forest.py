@@ -13,6 +13,7 @@ from shaff import _core
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees.forest import Forest, RankedData
+from shaff.trees.growing import CategoryOrders
 from shaff.values.variance import Outcome
 
 FOREST_ERRORS = ("unbiased", "plain")
@@ -40,6 +41,8 @@ class ProjectedForest:
         "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
         unbiased estimate of the error of the infinite forest, from products of the errors of
         different trees, so that far fewer trees do.
+    orders : CategoryOrders or None
+        For trees that see the categories of a column in an order of their own.
     n_jobs : int or None
 
     Examples
@@ -70,6 +73,7 @@ class ProjectedForest:
         players: Sequence[npt.NDArray[np.intp]] | None = None,
         min_node_size: float = 5,
         error: str = "unbiased",
+        orders: CategoryOrders | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.forest = forest
@@ -79,6 +83,7 @@ class ProjectedForest:
         self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
         self.min_node_size = float(min_node_size)
         self.error = error
+        self.orders = CategoryOrders.none() if orders is None else orders
         self.n_jobs = n_jobs
         self._ranked = RankedData.from_matrix(X)
         self._cuts = self._ranked.cuts(forest)
@@ -110,13 +115,17 @@ class ProjectedForest:
         empty = subsets.sizes == 0
         v = np.concatenate([part[0] for part in parts])
         v[empty] = 0.0
+        by_output = None
+        if self.outcome.y.shape[1] > 1:
+            by_output = np.concatenate([part[3] for part in parts])
+            by_output[empty] = 0.0
         if not influences:
-            return Values(subsets, v)
+            return Values(subsets, v, by_output=by_output)
         psi = np.concatenate([part[1] for part in parts])
         replicates = np.concatenate([part[2] for part in parts])
         psi[empty] = 0.0
         replicates[empty] = 0.0
-        return Values(subsets, v, psi, replicates)
+        return Values(subsets, v, psi, replicates, by_output)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means of the projected forest, shape (n_subsets, n_rows, n_outputs).
@@ -147,18 +156,26 @@ class ProjectedForest:
         n_new, n_outputs = len(rows), self.outcome.y.shape[1]
         return ProjectedForest(
             self.forest,
-            np.vstack([self.X, rows]),
+            np.vstack([self.X, self._known_categories(rows)]),
             np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
             np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
             sample_weight=np.append(self.outcome.weight, np.ones(n_new)),
             players=self.players,
             min_node_size=self.min_node_size,
             error=self.error,
+            orders=self.orders,
             n_jobs=self.n_jobs,
         )
 
+    def _known_categories(self, rows: FloatArray) -> FloatArray:
+        """New categories have no place in the trees' orders: they go the way of missing ones."""
+        known = rows.copy()
+        for column in np.flatnonzero(self.orders.offset >= 0):
+            known[~np.isin(rows[:, column], self.X[:, column]), column] = np.nan
+        return known
+
     def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
-        per_subset = n_parts * len(self.X) * (self.outcome.y.shape[1] + 1)
+        per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
         by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
         size = min(32, by_memory, max(1, by_jobs))
@@ -173,7 +190,7 @@ class ProjectedForest:
     ) -> tuple[FloatArray, FloatArray]:
         n_rows, n_outputs = self.outcome.y.shape
         total = np.zeros((len(columns), n_rows, n_outputs))
-        squares = np.zeros((len(columns), n_rows))
+        squares = np.zeros_like(total)
         _core.project_forest(
             self.forest.offsets,
             self.forest.feature,
@@ -183,6 +200,8 @@ class ProjectedForest:
             self.forest.missing_left,
             self._ranked.codes,
             self._ranked.has_missing,
+            self.orders.offset,
+            self.orders.ranks,
             self.bags,
             self.outcome.weight,
             np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
@@ -199,35 +218,39 @@ class ProjectedForest:
 
     def _price(
         self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]
-    ) -> tuple[FloatArray, npt.NDArray[np.float32] | None, FloatArray | None]:
+    ) -> tuple[
+        FloatArray, npt.NDArray[np.float32] | None, FloatArray | None, FloatArray | None
+    ]:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
         total, squares = sums[0][0].copy(), sums[0][1].copy()
         for block_total, block_squares in sums[1:]:
             total += block_total
             squares += block_squares
-        errors, usable = self._errors(total, squares, self._n_predictions)
+        by_output, usable = self._errors(total, squares, self._n_predictions)
+        errors = by_output.sum(axis=2)
         v = self.outcome.explained(errors, usable)
+        v_by_output = self.outcome.explained_by_output(by_output, usable)
         if not influences:
-            return v, None, None
+            return v, None, None, v_by_output
         replicates = np.empty((len(columns), len(blocks)))
         for b, (trees, (block_total, block_squares)) in enumerate(zip(blocks, sums, strict=True)):
             count = self._n_predictions - (self.bags[trees.start : trees.stop] == 0).sum(axis=0)
-            left_out = self._errors(total - block_total, squares - block_squares, count)
-            replicates[:, b] = self.outcome.explained(*left_out)
-        errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
-        return v, self.outcome.influences(errors, v), replicates
+            without, has_error = self._errors(total - block_total, squares - block_squares, count)
+            replicates[:, b] = self.outcome.explained(without.sum(axis=2), has_error)
+        mean_error = (1 - v[:, None]) * self.outcome.variance
+        influence = self.outcome.influences(np.where(usable, errors, mean_error), v)
+        return v, influence, replicates, v_by_output
 
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Squared error of each row, and which rows have one."""
-        y = self.outcome.y
+        """Squared error of each row and output, and which rows have one."""
+        y, n_trees = self.outcome.y, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
-                residual = y - total / count[:, None]
-                return (residual**2).sum(axis=2), count >= 1
+                return (y - total / n_trees) ** 2, count >= 1
             # Sum over pairs of different trees of the product of their errors.
-            sum_of_errors = ((count[:, None] * y - total) ** 2).sum(axis=2)
-            errors_squared = count * (y**2).sum(axis=1) - 2 * (y * total).sum(axis=2) + squares
-            return (sum_of_errors - errors_squared) / (count * (count - 1)), count >= 2
+            sum_of_errors = (n_trees * y - total) ** 2
+            errors_squared = n_trees * y**2 - 2 * y * total + squares
+            return (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1)), count >= 2
