@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
         raise TypeError(
             f"estimator must be a name or a model with fit and predict, not {estimator!r}."
         )
-    return surrogate_game(_fitted(estimator, problem), problem)
+    return surrogate_game(_fitted(estimator, problem, problem.frame), problem)
 
 
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
@@ -117,8 +117,8 @@ def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
     """The weights by which a classifier balances its classes."""
     if getattr(model, "class_weight", None) is None or problem.target.classes is None:
         return None
-    labels = np.asarray(problem.target.labels)
-    return np.asarray(compute_sample_weight(model.class_weight, labels), dtype=np.float64)
+    weight = compute_sample_weight(model.class_weight, problem.target.labels)
+    return np.asarray(weight, dtype=np.float64)
 
 
 def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:
@@ -228,10 +228,12 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
 
 def surrogate_game(model: Any, problem: Problem) -> Game:
     """Explain the labels that any fitted model gives to the rows."""
-    labels = model.predict_proba(problem.X) if is_classifier(model) else model.predict(problem.X)
-    labels = np.asarray(labels, dtype=np.float64).reshape(len(problem.X), -1)
-    target = type(problem.target)(labels, problem.target.classes, problem.target.name)
-    labelled = Problem(**{**problem.__dict__, "target": target})
+    predict = model.predict_proba if is_classifier(model) else model.predict
+    labels = np.asarray(predict(problem.frame), dtype=np.float64).reshape(len(problem.X), -1)
+    if is_classifier(model) and labels.shape[1] == 2:
+        labels = labels[:, 1:]
+    target = replace(problem.target, y=np.ascontiguousarray(labels))
+    labelled = replace(problem, target=target)
     game = auto_game(labelled, "unbiased")
     note = (
         f"Explains the predictions of {type(model).__name__}, through a surrogate: the model, "
@@ -240,7 +242,7 @@ def surrogate_game(model: Any, problem: Problem) -> Game:
     return Game(game.values, f"surrogate {game.name}", game.gains, game.forest, (note, *game.notes))
 
 
-def _fitted(model: Any, problem: Problem) -> Any:
+def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
     """A clone with our seed and number of jobs wherever the model leaves them open."""
     copy = clone(model)
     settings = {"random_state": problem.seed, "n_jobs": problem.n_jobs}
@@ -249,11 +251,12 @@ def _fitted(model: Any, problem: Problem) -> Any:
         **{k: v for k, v in settings.items() if k in parameters and parameters[k] is None}
     )
     weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
-    return copy.fit(problem.X, _as_model_target(copy, problem), **weight)
+    rows = problem.X if X is None else X
+    return copy.fit(rows, _as_model_target(copy, problem), **weight)
 
 
 def _as_model_target(model: Any, problem: Problem) -> Any:
-    if is_classifier(model) and problem.target.classes is not None:
+    if is_classifier(model) and problem.target.labels is not None:
         return problem.target.labels
     return problem.y[:, 0] if problem.y.shape[1] == 1 else problem.y
 
