@@ -23,7 +23,7 @@ from shaff.columns import Groups, Table, is_frame, read_players, read_table
 from shaff.datasets import RandomState
 from shaff.designs import DesignContext, ForestPaths, check_design, make_design
 from shaff.evaluation import Checkpoint, Progress, evaluate, fingerprint, progress_bar
-from shaff.games import Game, fitted_game, make_game
+from shaff.games import Game, fitted_game, is_projectable, make_game
 from shaff.problem import (
     Problem,
     check_rows,
@@ -173,10 +173,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         cls,
         model: Any,
         X: Any,
-        y: Any,
+        y: Any = None,
         rows: str = "held_out",
         sample_weight: Any = None,
         row_groups: Any = None,
+        n_labelled: int | None = None,
         **settings: Any,
     ) -> Self:
         """Effects from a model that has been fitted already.
@@ -187,9 +188,13 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             Trees keep their structure; what they predict is computed again from these rows. Any
             other model labels the rows, and the labels are explained.
         X, y : the rows
+            Models other than forests and boosters need no y.
         rows : {"held_out", "training"}
             Whether the model has not seen the rows, or they are a forest's training rows: then
             each row is predicted by the trees that have it out of bag.
+        n_labelled : int or None
+            Rows that a model other than a forest or booster labels: those of X, and further ones
+            drawn between neighbouring rows (`shaff.resampling.resample_rows`).
         **settings
             Of `ShapleyEffects`.
 
@@ -207,8 +212,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         if rows not in ("held_out", "training"):
             raise ValueError(f'rows={rows!r} is unknown: use "held_out" or "training".')
         self = cls(estimator=model, **settings)
+        if y is None and not is_projectable(model):
+            y = model.predict(X)
         problem = self._read(X, y, sample_weight, row_groups, as_classes=is_classifier(model))
-        game = fitted_game(model, problem, rows, self.forest_error)
+        game = fitted_game(model, problem, rows, self.forest_error, n_labelled)
         return self._run(problem, game, joblib.hash(model))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
@@ -295,6 +302,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             warnings.warn("y is constant: all effects are 0.", stacklevel=3)
             return self._store(_constant_result(problem, self))
         game = game or make_game(self.estimator, problem, self.forest_error)
+        problem = game.problem or problem
         with progress_bar(self.verbose) as progress:
             run = _Run(self, problem, game, progress, self._checkpoint(problem, model_hash))
             return self._store(run.result())

@@ -20,6 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
+from shaff.resampling import resample_rows
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
@@ -27,6 +28,8 @@ from shaff.trees.forest import Forest, read_forest
 from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
+from shaff.values.ridge import RidgeValues
+from shaff.values.stack import StackedValues
 
 FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, ExtraTreesClassifier)
 BAGGED = (BaggingRegressor, BaggingClassifier)
@@ -50,6 +53,8 @@ class Game:
     forest : Forest or None
         Where the paths of `designs.forest_paths` come from.
     notes : tuple of str
+    problem : Problem or None
+        What is explained, where that is not the data as given.
     """
 
     values: ValueFunction
@@ -57,6 +62,7 @@ class Game:
     gains: FloatArray | None = None
     forest: Forest | None = None
     notes: tuple[str, ...] = ()
+    problem: Problem | None = None
 
 
 def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
@@ -77,6 +83,11 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
             f"estimator must be a name or a model with fit and predict, not {estimator!r}."
         )
     return surrogate_game(_fitted(estimator, problem, problem.frame), problem)
+
+
+def is_projectable(model: Any) -> bool:
+    """Whether the trees of a model can be projected; any other model needs a surrogate."""
+    return isinstance(model, FORESTS + BAGGED) or is_booster(model)
 
 
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
@@ -121,7 +132,9 @@ def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
     return np.asarray(weight, dtype=np.float64)
 
 
-def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:
+def fitted_game(
+    model: Any, problem: Problem, rows: str, forest_error: str, n_labelled: int | None = None
+) -> Game:
     """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
     if isinstance(model, FORESTS + BAGGED):
         return _fitted_forest(model, problem, rows, forest_error)
@@ -131,7 +144,7 @@ def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> G
             f"{type(model).__name__} has none. Pass held-out rows."
         )
     if not is_booster(model):
-        return surrogate_game(model, problem)
+        return surrogate_game(model, problem, n_labelled)
     values = ProjectedBoosting.from_fitted(
         model,
         problem.X,
@@ -223,23 +236,61 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
         f"Chose {chosen.name}: boosting explains {by_boosting:.3f} and a forest {by_forest:.3f} "
         "of the variance of rows they have not seen."
     )
-    return Game(chosen.values, chosen.name, chosen.gains, chosen.forest, (note, *chosen.notes))
+    return replace(chosen, notes=(note, *chosen.notes))
 
 
-def surrogate_game(model: Any, problem: Problem) -> Game:
-    """Explain the labels that any fitted model gives to the rows."""
-    predict = model.predict_proba if is_classifier(model) else model.predict
-    labels = np.asarray(predict(problem.frame), dtype=np.float64).reshape(len(problem.X), -1)
-    if is_classifier(model) and labels.shape[1] == 2:
-        labels = labels[:, 1:]
-    target = replace(problem.target, y=np.ascontiguousarray(labels))
-    labelled = replace(problem, target=target)
+def stack_game(problem: Problem, forest_error: str) -> Game:
+    """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    boosting = boosting_game(problem)
+    forest = forest_game(default_forest(), problem, forest_error)
+    assert isinstance(boosting.values, ProjectedBoosting)
+    ridge = RidgeValues(
+        problem.X,
+        problem.y,
+        players=problem.players,
+        categorical=problem.table.categorical,
+        cv=problem.cv,
+        row_groups=problem.row_groups,
+        sample_weight=problem.sample_weight,
+        random_state=problem.seed,
+    )
+    fold_of = np.zeros(len(problem.X), dtype=np.intp)
+    for k, fold in enumerate(boosting.values.folds):
+        fold_of[fold.test] = k
+    parts = [ridge, forest.values, boosting.values]
+    values = StackedValues(parts, problem.y, fold_of, problem.sample_weight)
+    note = "Stack of ridge, projected forest and projected boosting."
+    return Game(values, "stack", boosting.gains, forest.forest, (note, *boosting.notes))
+
+
+def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) -> Game:
+    """Explain the labels that any fitted model gives to the rows, or to more rows like them."""
+    X, rows = problem.X, problem.frame
+    if n_labelled is not None and n_labelled > len(X):
+        if problem.table.categorical.any():
+            raise ValueError("n_labelled draws further rows of numbers; X has categories.")
+        more = resample_rows(X, n_labelled - len(X), problem.table.categorical, problem.seed)
+        rows = X = np.vstack([X, more])
+        problem = replace(problem, sample_weight=None, row_groups=None)
+    labels = _labels(model, rows)
+    target = replace(problem.target, y=labels)
+    labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
     game = auto_game(labelled, "unbiased")
     note = (
-        f"Explains the predictions of {type(model).__name__}, through a surrogate: the model, "
-        "not the data."
+        f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
+        "surrogate: the model, not the data."
     )
-    return Game(game.values, f"surrogate {game.name}", game.gains, game.forest, (note, *game.notes))
+    name, notes = f"surrogate {game.name}", (note, *game.notes)
+    return replace(game, name=name, notes=notes, problem=labelled)
+
+
+def _labels(model: Any, rows: Any) -> FloatArray:
+    """What a model says of rows, shape (n_rows, n_outputs): one output with two classes."""
+    predict = model.predict_proba if is_classifier(model) else model.predict
+    labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
+    if is_classifier(model) and labels.shape[1] == 2:
+        labels = labels[:, 1:]
+    return np.ascontiguousarray(labels)
 
 
 def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
@@ -265,4 +316,5 @@ NAMED_GAMES: dict[str, Callable[[Problem, str], Game]] = {
     "auto": auto_game,
     "forest": lambda problem, error: forest_game(default_forest(), problem, error),
     "boosting": lambda problem, error: boosting_game(problem),
+    "stack": stack_game,
 }

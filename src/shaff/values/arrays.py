@@ -55,6 +55,8 @@ def read_arrays(
         raise ValueError(f"X of shape {data.shape} and y of shape {target.shape} do not match.")
     if not np.isfinite(target).all():
         raise ValueError("y has missing or infinite entries.")
+    if np.isinf(data).any():
+        raise ValueError("X has infinite entries.")
     n, p = data.shape
     mask = np.zeros(p, dtype=bool) if categorical is None else np.asarray(categorical, dtype=bool)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shaff import _core
 from shaff.subsets import BoolArray, FloatArray, Subsets
@@ -16,8 +15,7 @@ from shaff.values.boosters import MAX_NATIVE_CATEGORIES
 from shaff.values.categories import MeanTargets
 from shaff.values.cross_fitting import Fold
 from shaff.values.linear_start import LinearStart
-
-Cancel = npt.NDArray[np.uint8]
+from shaff.values.threads import Cancel
 
 
 class FoldColumns:
@@ -38,24 +36,29 @@ class FoldColumns:
             else:
                 # Several outputs are ordered by the first: one number has to do.
                 self._means[int(column)] = MeanTargets(codes, y[:, :1], weight)
+        # Libraries stumble over columns without a single value.
+        self._void = np.isnan(data.X[fold.train]).all(axis=0)
 
     def training(self, X: FloatArray) -> FloatArray:
         """The training rows, whose own targets stay out of their mean targets."""
-        if not self._means:
-            return X
-        encoded = X.copy()
+        encoded = self._fill(X)
         for column, means in self._means.items():
             encoded[:, column] = means.transform_training()[:, 0]
         return encoded
 
     def other(self, X: FloatArray) -> FloatArray:
         """Any other rows."""
-        if not self._means:
-            return X
-        encoded = X.copy()
+        encoded = self._fill(X)
         for column, means in self._means.items():
             encoded[:, column] = means.transform(X[:, column])[:, 0]
         return encoded
+
+    def _fill(self, X: FloatArray) -> FloatArray:
+        if not self._means and not self._void.any():
+            return X
+        filled = X.copy()
+        filled[:, self._void] = 0.0
+        return filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,31 +123,39 @@ class BoostingFold:
         residual: FloatArray,
         shrinkage: float,
         cancel: Cancel,
-        first_tree: int = 0,
+        trees: range | None = None,
     ) -> None:
-        """Replay the trees from `first_tree` on; `residual` is updated in place."""
+        """Replay trees, all of them by default; `residual` is updated in place."""
         for coding, codes, part in zip(self.codings, self._codes, residual, strict=True):
-            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, first_tree)
+            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, trees)
 
-    def held_out_residual(self, masks: BoolArray, shrinkage: float, cancel: Cancel) -> FloatArray:
-        """Residuals of the held-out rows, shape (n_outputs, n_subsets, n_test)."""
-        residual = self.start_residual(masks)
-        self.replay(masks, residual, shrinkage, cancel)
-        return residual[:, :, len(self.fold.train) :]
+    def held_out_residuals(
+        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
+    ) -> FloatArray:
+        """Residuals of the held-out rows after each number of trees in `stages`, shape
+        (n_stages, n_outputs, n_subsets, n_test)."""
+        residual, done = self.start_residual(masks), 0
+        held_out = residual[:, :, len(self.fold.train) :]
+        kept = np.empty((len(stages), *held_out.shape))
+        for index, stage in enumerate(stages):
+            self.replay(masks, residual, shrinkage, cancel, range(done, stage))
+            kept[index] = held_out
+            done = stage
+        return kept
 
     def predict(
-        self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel
+        self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
     ) -> FloatArray:
         """Predictions of rows outside the data, shape (n_outputs, n_subsets, n_rows)."""
         n_train, start = len(self.fold.train), self.start_residual(masks)
         at_start = self._start_prediction(masks, X)
-        new = self.columns.other(X)
+        new, trees = self.columns.other(X), range(n_trees)
         out = np.empty((len(start), len(masks), len(X)))
         for k, coding in enumerate(self.codings):
             # New rows ride along as held-out rows with target 0: what is left is -prediction.
             residual = np.concatenate([start[k, :, :n_train], -at_start[k]], axis=1)
             codes = np.hstack([self._codes[k][:, :n_train], coding.encode(new)])
-            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, 0)
+            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, trees)
             out[k] = -residual[:, n_train:]
         return out
 
@@ -163,9 +174,13 @@ def _replay(
     residual: FloatArray,
     shrinkage: float,
     cancel: Cancel,
-    first_tree: int,
+    trees: range | None,
 ) -> None:
     ensemble = coding.ensemble
+    offsets = ensemble.tree_offset
+    if trees is not None:
+        # A booster that stopped earlier than the others has fewer trees.
+        offsets = offsets[min(trees.start, ensemble.n_trees) : trees.stop + 1]
     _core.replay_boosting(
         ensemble.feature,
         coding.threshold,
@@ -175,7 +190,7 @@ def _replay(
         coding.category_set,
         coding.set_offset,
         coding.set_words,
-        ensemble.tree_offset[first_tree:],
+        offsets,
         codes,
         train_weight,
         Subsets.from_masks(masks).words,

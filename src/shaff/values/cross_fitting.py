@@ -57,7 +57,8 @@ def make_folds(
     [4, 3, 3]
     """
     if cv is None or isinstance(cv, (int, np.integer)):
-        n_folds = _n_folds(n_rows if row_groups is None else len(np.unique(row_groups)), cv)
+        n_units = n_rows if row_groups is None else len(np.unique(row_groups))
+        n_folds = _n_folds(n_units, None if cv is None else int(cv))
         kind = KFold if row_groups is None else GroupKFold
         cv = kind(n_folds, shuffle=True, random_state=random_state)
     folds = tuple(
@@ -77,7 +78,7 @@ def _n_folds(n_units: int, cv: int | None) -> int:
         return min(DEFAULT_FOLDS, n_units)
     if not 2 <= cv <= n_units:
         raise ValueError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
-    return int(cv)
+    return cv
 
 
 class HeldOutScore:

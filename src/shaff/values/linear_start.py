@@ -16,7 +16,10 @@ from shaff.values.cross_fitting import Fold
 Scale = Literal["linear", "normal_scores", "quadratic"]
 # Penalty per unit of training weight on standardised columns.
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Limits of the quadratic scale.
 ROWS_PER_FEATURE = 15
+MAX_FEATURES = 300
+MAX_ENTRIES = 2**25
 
 
 class LinearStart:
@@ -52,7 +55,9 @@ class LinearStart:
     ) -> None:
         self.fold, self.categorical, self.scale = fold, categorical, scale
         train = X[fold.train]
-        self._train, self._y, self._weight = train, y[fold.train], weight[fold.train]
+        self._y, self._weight = y[fold.train], weight[fold.train]
+        # Plain columns need no reference to encode other rows, and rows may be many.
+        self._train = train if scale == "normal_scores" or categorical.any() else train[:0].copy()
         columns = [self._encode(j, train[:, j], inner=True) for j in range(X.shape[1])]
         owner = np.repeat(np.arange(X.shape[1]), [c.shape[1] for c in columns])
         first, second = np.triu_indices(len(owner) if scale == "quadratic" else 0)
@@ -82,7 +87,7 @@ class LinearStart:
         )
 
     def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
-        """Ridge coefficients of each subset of columns, shape (n_subsets, n_features, n_outputs)."""
+        """Ridge coefficients of each subset, shape (n_subsets, n_features, n_outputs)."""
         n_features = self.owners.shape[1]
         coefficients = np.zeros((len(masks), n_features, self._moment.shape[1]))
         gram = self._gram - np.outer(self._offset, self._offset) + penalty * np.eye(n_features)
@@ -118,8 +123,10 @@ class LinearStart:
 
 
 def fits(scale: Scale, n_train: int, n_columns: int) -> bool:
-    """Whether there are rows enough for the features of a scale."""
-    return scale != "quadratic" or n_columns * (n_columns + 3) // 2 <= n_train / ROWS_PER_FEATURE
+    """Whether there are rows enough for the features of a scale, and memory and time for them."""
+    n_features = n_columns * (n_columns + 3) // 2
+    most = min(n_train / ROWS_PER_FEATURE, MAX_FEATURES, MAX_ENTRIES / n_train)
+    return scale != "quadratic" or n_features <= most
 
 
 def choose_penalty(
