@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, fdtrc
 from scipy.stats import rankdata
 
 from shaff.subsets import BoolArray, FloatArray
@@ -14,13 +15,20 @@ CHI_SQUARE = 10.2
 GAIN_MADS = 4.0
 
 
-def screen(X: npt.ArrayLike, y: npt.ArrayLike, gains: npt.ArrayLike | None = None) -> BoolArray:
+def screen(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    gains: npt.ArrayLike | None = None,
+    categorical: npt.ArrayLike | None = None,
+) -> BoolArray:
     """Columns worth playing for; the others get effect 0 and leave the game.
 
     A column is kept if, for any output, the squared correlation of y with the column, with its
     squared deviation from the mean, or with its ranks (y ranked too) exceeds ``10.2 / n``, n being
     the number of rows where the column is not missing; if y correlates that much with its being
     missing; or if its split gain is above the median by more than 4 median absolute deviations.
+    A column of categories is kept if their mean targets differ by more than chance (at the level
+    of the other tests), or by its gain.
     The screen is generous on purpose: a missed weak column costs 0.02 to 0.03, a kept null column
     only some evaluations. It sees no pure interaction of columns that are null by themselves
     unless the gains do.
@@ -32,6 +40,8 @@ def screen(X: npt.ArrayLike, y: npt.ArrayLike, gains: npt.ArrayLike | None = Non
     y : array of shape (n_rows,) or (n_rows, n_outputs)
     gains : array of shape (n_columns,) or None
         Split gains of an ensemble fitted to y itself (not to the residuals of a linear fit).
+    categorical : bool array of shape (n_columns,) or None
+        Columns of category codes.
 
     Returns
     -------
@@ -49,7 +59,14 @@ def screen(X: npt.ArrayLike, y: npt.ArrayLike, gains: npt.ArrayLike | None = Non
     columns = np.asarray(X, dtype=np.float64)
     outputs = np.asarray(y, dtype=np.float64).reshape(len(columns), -1)
     ranked = rankdata(outputs, axis=0)
-    kept = np.array([_stands_out(column, outputs, ranked) for column in columns.T], dtype=bool)
+    factors = np.zeros(columns.shape[1]) if categorical is None else np.asarray(categorical)
+    kept = np.array(
+        [
+            _means_differ(column, outputs) if factor else _stands_out(column, outputs, ranked)
+            for column, factor in zip(columns.T, factors, strict=True)
+        ],
+        dtype=bool,
+    )
     if gains is not None:
         kept |= _outlying(np.asarray(gains, dtype=np.float64))
     return kept if kept.any() else np.ones_like(kept)
@@ -64,6 +81,21 @@ def _stands_out(column: FloatArray, outputs: FloatArray, ranked: FloatArray) -> 
         scores.append(_score((known - known.mean()) ** 2, outputs[there]))
         scores.append(_score(rankdata(known), ranked[there]))
     return max(scores) > CHI_SQUARE
+
+
+def _means_differ(codes: FloatArray, outputs: FloatArray) -> bool:
+    """F-test of equal mean targets of the categories; missing ones are a category."""
+    levels = np.unique(codes, return_inverse=True)[1]
+    count = np.bincount(levels)
+    spare = len(codes) - len(count)
+    if len(count) < 2 or spare < 1:
+        return False
+    centred = outputs - outputs.mean(axis=0)
+    total = np.stack([np.bincount(levels, weights=output) for output in centred.T])
+    between = (total**2 / count).sum(axis=1)
+    within = (centred**2).sum(axis=0) - between
+    ratio = between / (len(count) - 1) / np.maximum(within / spare, 1e-300)
+    return bool((fdtrc(len(count) - 1, spare, ratio) < chdtrc(1, CHI_SQUARE)).any())
 
 
 def _score(feature: FloatArray, outputs: FloatArray) -> float:

@@ -8,15 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from scipy.special import fdtrc
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from shaff.subsets import BoolArray, FloatArray
 from shaff.trees.bags import check_bootstrap, draw_bags
 from shaff.trees.forest import Forest, read_forest
 
+ORDER_LEVEL = 0.05  # of the test whether the mean targets of categories differ at all
 RankArray = npt.NDArray[np.uint32]
 IntpArray = npt.NDArray[np.intp]
 
@@ -69,7 +75,9 @@ def grow_forest(
     Each tree orders the categories of a column by their mean target in its bag, as ranger does
     (Wright and Koenig 2019); with several outputs by the first principal component of their mean
     targets. Categories that the bag lacks stand at the overall mean. Rows out of the bag have no
-    say in the order, so that nothing of them leaks.
+    say in the order, so that nothing of them leaks. Unlike ranger, a tree takes a random order
+    if the means differ by no more than chance (F-test at 5 %): an order made of noise would let
+    a factor of many levels fit the noise of the bag, and price it below 0.
 
     Parameters
     ----------
@@ -111,8 +119,9 @@ def grow_forest(
     def grow(bag: npt.NDArray[np.uint16], tree_seed: int) -> tuple[Any, list[RankArray]]:
         inside = np.flatnonzero(bag * weight > 0)
         rows, ranks = narrow[inside], []
+        shuffle = np.random.RandomState(tree_seed)
         for column in columns:
-            ranks.append(column.ranks(inside, y[inside], bag[inside] * weight[inside]))
+            ranks.append(column.ranks(inside, y[inside], weight[inside], shuffle))
             rows[:, column.index] = column.encode(inside, ranks[-1])
         tree = clone(template).set_params(random_state=tree_seed)
         return tree.fit(rows, y[inside], sample_weight=bag[inside] * growth[inside]), ranks
@@ -138,11 +147,15 @@ class _CategoryColumn:
         self.levels = np.unique(codes[~self.missing]).astype(np.float32)
         self.position = np.searchsorted(self.levels, codes).astype(np.intp)
 
-    def ranks(self, inside: IntpArray, y: FloatArray, weight: FloatArray) -> RankArray:
-        """Place of each category in the order of the mean targets of the bag."""
+    def ranks(
+        self, inside: IntpArray, y: FloatArray, weight: FloatArray, rng: np.random.RandomState
+    ) -> RankArray:
+        """Place of each category in the order of the mean targets of the bag's distinct rows."""
         known = ~self.missing[inside]
         position, weight, y = self.position[inside][known], weight[known], y[known]
         score = _level_scores(position, y, weight, len(self.levels))
+        if score is None:
+            return rng.permutation(len(self.levels)).astype(np.uint32)
         ranks = np.empty(len(score), dtype=np.uint32)
         ranks[np.argsort(score, kind="stable")] = np.arange(len(score), dtype=np.uint32)
         return ranks
@@ -157,8 +170,9 @@ class _CategoryColumn:
 
 def _level_scores(
     position: IntpArray, y: FloatArray, weight: FloatArray, n_levels: int
-) -> FloatArray:
-    """One number a category to order them by; 0 for those that do not occur."""
+) -> FloatArray | None:
+    """One number a category to order them by, 0 for those that do not occur; None if their means
+    do not differ by more than chance."""
     count = np.bincount(position, weights=weight, minlength=n_levels)
     total = np.stack(
         [np.bincount(position, weights=weight * t, minlength=n_levels) for t in y.T], axis=1
@@ -166,10 +180,23 @@ def _level_scores(
     overall = total.sum(axis=0) / max(count.sum(), 1e-300)
     seen = count > 0
     deviation = np.where(seen[:, None], total / np.where(seen, count, 1.0)[:, None] - overall, 0.0)
+    between = float((count @ deviation**2).sum())
+    around = float((weight @ (y - overall) ** 2).sum())
+    if not _differ(between, around - between, int(seen.sum()), len(y)):
+        return None
     if y.shape[1] == 1:
         return np.asarray(deviation[:, 0])
     scatter = deviation.T @ (deviation * count[:, None])
     return np.asarray(deviation @ np.linalg.eigh(scatter)[1][:, -1])
+
+
+def _differ(between: float, within: float, n_levels: int, n_rows: int) -> bool:
+    """F-test of equal means from sums of squares."""
+    spare = n_rows - n_levels
+    if n_levels < 2 or spare < 1:
+        return False
+    f = (between / (n_levels - 1)) / max(within / spare, 1e-300)
+    return bool(fdtrc(n_levels - 1, spare, f) < ORDER_LEVEL)
 
 
 def _join_orders(

@@ -218,9 +218,7 @@ class ProjectedForest:
 
     def _price(
         self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]
-    ) -> tuple[
-        FloatArray, npt.NDArray[np.float32] | None, FloatArray | None, FloatArray | None
-    ]:
+    ) -> tuple[FloatArray, npt.NDArray[np.float32] | None, FloatArray | None, FloatArray | None]:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
         total, squares = sums[0][0].copy(), sums[0][1].copy()
