@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2, rankdata
+from scipy.special import chdtrc, fdtrc
+from scipy.stats import rankdata
 
 from shaff.subsets import BoolArray, FloatArray
 
@@ -20,7 +21,7 @@ def screen(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     gains: npt.ArrayLike | None = None,
-    categorical: BoolArray | None = None,
+    categorical: npt.ArrayLike | None = None,
 ) -> BoolArray:
     """Columns worth playing for; the others get effect 0 and leave the game.
 
@@ -61,7 +62,7 @@ def screen(
     outputs = np.asarray(y, dtype=np.float64).reshape(len(columns), -1)
     ranked = rankdata(outputs, axis=0)
     level = min(LEVEL, FALSE_ALARMS / columns.shape[1])
-    kinds = np.zeros(columns.shape[1], bool) if categorical is None else categorical
+    kinds = np.zeros(columns.shape[1]) if categorical is None else np.asarray(categorical)
     kept = np.array(
         [
             _p_value(column, outputs, ranked, kind) < level
@@ -79,14 +80,14 @@ def _p_value(
 ) -> float:
     """The smallest of the tests of one column, each chi-square under independence."""
     there = ~np.isnan(column)
-    p_values = [chi2.sf(_score(there.astype(np.float64), outputs), 1)]
+    p_values = [chdtrc(1, _score(there.astype(np.float64), outputs))]
     known = column[there]
     if len(known) and categories:
-        p_values.append(chi2.sf(*_between_levels(known, outputs[there])))
+        p_values.append(_means_differ(known, outputs[there]))
     elif len(known):
         features = (known, (known - known.mean()) ** 2)
-        p_values += [chi2.sf(_score(feature, outputs[there]), 1) for feature in features]
-        p_values.append(chi2.sf(_score(rankdata(known), ranked[there]), 1))
+        p_values += [chdtrc(1, _score(feature, outputs[there])) for feature in features]
+        p_values.append(chdtrc(1, _score(rankdata(known), ranked[there])))
     return float(min(p_values))
 
 
@@ -98,17 +99,19 @@ def _score(feature: FloatArray, outputs: FloatArray) -> float:
     return float(len(feature) * squared.max(initial=0.0))
 
 
-def _between_levels(codes: FloatArray, outputs: FloatArray) -> tuple[float, int]:
-    """Rows times the largest share of variance between levels, and its degrees of freedom."""
-    levels, level_of = np.unique(codes, return_inverse=True)
-    counts = np.bincount(level_of)
-    outputs = outputs - outputs.mean(axis=0)
-    sums = np.zeros((len(levels), outputs.shape[1]))
-    np.add.at(sums, level_of, outputs)
-    between = (sums**2 / counts[:, None]).sum(axis=0)
-    total = (outputs**2).sum(axis=0)
-    share = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
-    return float(len(codes) * share.max(initial=0.0)), max(len(levels) - 1, 1)
+def _means_differ(codes: FloatArray, outputs: FloatArray) -> float:
+    """P-value of the F-test of equal mean targets of the categories; the smallest of the outputs."""
+    levels = np.unique(codes, return_inverse=True)[1]
+    count = np.bincount(levels)
+    spare = len(codes) - len(count)
+    if len(count) < 2 or spare < 1:
+        return 1.0
+    centred = outputs - outputs.mean(axis=0)
+    total = np.stack([np.bincount(levels, weights=output) for output in centred.T])
+    between = (total**2 / count).sum(axis=1)
+    within = (centred**2).sum(axis=0) - between
+    ratio = between / (len(count) - 1) / np.maximum(within / spare, 1e-300)
+    return float(fdtrc(len(count) - 1, spare, ratio).min())
 
 
 def _outlying(gains: FloatArray) -> BoolArray:

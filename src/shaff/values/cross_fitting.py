@@ -105,19 +105,26 @@ class HeldOutScore:
             raise ValueError("The rows that are held out have no weight.")
 
     def values(self, subsets: Subsets, errors: FloatArray, influences: bool) -> Values:
-        """Values from the squared errors of the rows, shape (n_subsets, n_rows)."""
+        """Values from the squared errors, shape (n_subsets, n_rows) or, to learn the value for
+        each output too, (n_subsets, n_rows, n_outputs)."""
+        by_output = None
+        if errors.ndim == 3:
+            by_output = self.outcome.explained_by_output(errors)
+            errors = errors.sum(axis=2)
         empty = subsets.sizes == 0
         if self.outcome.variance == 0:
             empty = np.ones(len(subsets), dtype=bool)
         v = self._explained(errors)
         replicates = np.stack([self._explained(errors, fold) for fold in self.folds], axis=1)
         v[empty], replicates[empty] = 0.0, 0.0
+        if by_output is not None:
+            by_output[empty] = 0.0
         if not influences:
-            return Values(subsets, v, None, replicates)
+            return Values(subsets, v, None, replicates, by_output)
         with np.errstate(divide="ignore", invalid="ignore"):
             psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return Values(subsets, v, psi, replicates)
+        return Values(subsets, v, psi, replicates, by_output)
 
     def _explained(self, errors: FloatArray, left_out: Fold | None = None) -> FloatArray:
         """v without the rows of a fold; NaN if no other row is measured."""
