@@ -382,8 +382,7 @@ class _Run:
         effects = self._solve(design, proposed, history, kept)
         errors = None
         if v_all > 0:
-            seed = self.problem.seed
-            errors = inference.uncertainty(effects, history, self.problem.row_groups, seed)
+            errors = inference.uncertainty(effects, history, self.problem.row_groups)
         first_order, total, n_more = self._sobol(values, history)
         result = self._assemble(
             kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes
