@@ -19,7 +19,7 @@ TASK = Task("1a", "sage", seed=0, n_rows=3000, n_subsets=500, n_trees=500)
 def test_runs_survive_an_interrupt(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "runs.json"
     store = RunStore(path)
-    store.add(TASK, Run([0.123456789], 0.5, 1.0))
+    store.add(TASK, Run([0.123456789], 0.5, 1.0, 0.9, 7))
     before = path.read_text()
 
     def broken(*args, **kwargs):
@@ -27,9 +27,9 @@ def test_runs_survive_an_interrupt(tmp_path, monkeypatch):
 
     monkeypatch.setattr(json, "dump", broken)
     with pytest.raises(KeyboardInterrupt):
-        store.add(Task("2", "sage", 0, 10_000, 500, 500), Run([1.0], 0.1, 1.0))
+        store.add(Task("2", "sage", 0, 10_000, 500, 500), Run([1.0], 0.1, 1.0, 0.9, 7))
     assert path.read_text() == before
-    assert RunStore(path).get(TASK) == Run([0.12346], 0.5, 1.0)
+    assert RunStore(path).get(TASK) == Run([0.12346], 0.5, 1.0, 0.9, 7)
 
 
 def test_tasks_that_differ_have_different_keys():
@@ -75,8 +75,8 @@ def test_tables_show_our_mean_beside_the_paper(tmp_path):
     store = RunStore(tmp_path / "runs.json")
     row = COMPETITORS.rows[1]
     for task, error in zip(FULL.tasks(row, "1a"), (0.5, 0.6, 0.7), strict=True):
-        store.add(task, Run([0.0], error, 1.0))
-    store.add(FULL.tasks(row, "2")[0], Run([0.0], 0.25, 1.0))
+        store.add(task, Run([0.0], error, 1.0, 0.9, 7))
+    store.add(FULL.tasks(row, "2")[0], Run([0.0], 0.25, 1.0, 0.9, 7))
     text = table_markdown(COMPETITORS, FULL, store)
     line = next(line for line in text.splitlines() if line.startswith("| Williamson"))
     assert line == (
@@ -110,7 +110,7 @@ def test_a_study_goes_on_where_it_was_stopped(tmp_path):
     assert missing_tasks(TINY, store, [TWO_ROWS]) == []
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
+@pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"broto"}))
 def test_every_system_runs_and_repeats(name):
     task = Task("1a", name, seed=1, n_rows=120, n_subsets=16, n_trees=4)
     runs = [run_task(task) for _ in range(2)]
