@@ -18,6 +18,7 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.class_weight import compute_sample_weight
 
+from shaff.presets import PricedBy
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
 from shaff.resampling import resample_rows
@@ -76,6 +77,8 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
             names = ", ".join(repr(name) for name in NAMED_GAMES)
             raise ValueError(f"estimator={estimator!r} is unknown: use {names}, or a model.")
         return NAMED_GAMES[estimator](problem, forest_error)
+    if isinstance(estimator, PricedBy):
+        return priced_game(estimator, problem)
     if isinstance(estimator, FORESTS + BAGGED):
         return forest_game(estimator, problem, forest_error)
     if is_booster(estimator):
@@ -90,6 +93,13 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
 def is_projectable(model: Any) -> bool:
     """Whether the trees of a model can be projected; any other model needs a surrogate."""
     return isinstance(model, FORESTS + BAGGED) or is_booster(model)
+
+
+def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
+    """A value function of another system of the paper's Table 1."""
+    values = priced_by.value_function(problem)
+    forest = priced_by.forest(problem, values)
+    return Game(values, priced_by.values, None, forest, priced_by.notes(problem))
 
 
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
