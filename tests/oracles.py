@@ -45,15 +45,15 @@ def projected_tree_prediction(tree, subset, query, X, y, weight, min_node_size):
 
 
 def projected_forest_sums(trees, bags, subset, X, y, row_weight, min_node_size):
-    """Sums over the trees of the out-of-bag predictions and of their squared norms."""
-    total, squares = np.zeros(y.shape), np.zeros(len(y))
+    """Sums over the trees of the out-of-bag predictions and of their squares."""
+    total, squares = np.zeros(y.shape), np.zeros(y.shape)
     for tree, bag in zip(trees, bags, strict=True):
         for i in np.flatnonzero(bag == 0):
             m = projected_tree_prediction(
                 tree.tree_, subset, X[i], X, y, bag * row_weight, min_node_size
             )
             total[i] += m
-            squares[i] += (m**2).sum()
+            squares[i] += m**2
     return total, squares
 
 

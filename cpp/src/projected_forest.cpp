@@ -108,8 +108,8 @@ class TreeRows {
     missing_.assign(order.columns.size() * n_words(), 0);
     for (std::size_t c = 0; c < order.columns.size(); ++c) {
       has_missing_[c] = rows.has_missing[static_cast<std::size_t>(order.columns[c])];
-      place_column(rows.column(order.columns[c]), values_ + c * n_places,
-                   has_missing_[c] ? &missing_[c * n_words()] : nullptr);
+      place_column(rows.column(order.columns[c]), input.ranks(tree, order.columns[c]),
+                   values_ + c * n_places, has_missing_[c] ? &missing_[c * n_words()] : nullptr);
     }
   }
 
@@ -151,16 +151,29 @@ class TreeRows {
     }
   }
 
-  void place_column(const Code* column, Value* values, std::uint64_t* missing) const {
+  void place_column(const Code* column, const std::uint32_t* ranks, Value* values,
+                    std::uint64_t* missing) const {
     std::fill(values, values + n_words() * kBlock, Value{0});
-    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(column[bag_[k]]);
-    for (std::size_t k = 0; k < query_.size(); ++k)
-      values[first_query() + k] = to_signed(column[query_[k]]);
+    if (ranks == nullptr) {
+      place_codes(values, [column](std::uint32_t row) { return column[row]; });
+    } else {
+      place_codes(values, [column, ranks](std::uint32_t row) {
+        const Code code = column[row];
+        return code == CodedRows<Code>::missing ? code : static_cast<Code>(ranks[code]);
+      });
+    }
     if (missing == nullptr) return;
     for (std::size_t k = 0; k < n_words() * kBlock; ++k) {
       if (values[k] == std::numeric_limits<Value>::max())
         missing[k / kBlock] |= std::uint64_t{1} << (k % kBlock);
     }
+  }
+
+  template <class CodeOf>
+  void place_codes(Value* values, CodeOf code) const {
+    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(code(bag_[k]));
+    for (std::size_t k = 0; k < query_.size(); ++k)
+      values[first_query() + k] = to_signed(code(query_[k]));
   }
 
   std::vector<std::uint32_t> bag_, query_;

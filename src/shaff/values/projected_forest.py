@@ -14,6 +14,7 @@ from shaff import _core
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees.forest import Forest, RankedData
+from shaff.trees.growing import CategoryOrders
 from shaff.values.threads import run_in_threads
 from shaff.values.variance import Outcome
 
@@ -42,6 +43,8 @@ class ProjectedForest:
         "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
         unbiased estimate of the error of the infinite forest, from products of the errors of
         different trees, so that far fewer trees do.
+    orders : CategoryOrders or None
+        For trees that see the categories of a column in an order of their own.
     n_jobs : int or None
 
     Examples
@@ -72,6 +75,7 @@ class ProjectedForest:
         players: Sequence[npt.NDArray[np.intp]] | None = None,
         min_node_size: float = 5,
         error: str = "unbiased",
+        orders: CategoryOrders | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.forest = forest
@@ -84,6 +88,7 @@ class ProjectedForest:
         self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
         self.min_node_size = float(min_node_size)
         self.error = error
+        self.orders = CategoryOrders.none() if orders is None else orders
         self.n_jobs = n_jobs
         self._ranked = RankedData.from_matrix(X)
         self._cuts = self._ranked.cuts(forest)
@@ -120,7 +125,7 @@ class ProjectedForest:
         tasks = [(block, influences, cancel) for block in blocks]
         priced = Values.concatenate(run_in_threads(self._price, tasks, self.n_jobs, cancel))
         empty = subsets.sizes == 0
-        for array in (priced.v, priced.influences, priced.replicates):
+        for array in (priced.v, priced.influences, priced.replicates, priced.by_output):
             if array is not None:
                 array[empty] = 0.0
         return replace(priced, subsets=subsets)
@@ -151,18 +156,26 @@ class ProjectedForest:
         weight = np.append(self.outcome.weight, np.zeros(n_new))  # so that the mean stays
         return ProjectedForest(
             self.forest,
-            np.vstack([self.X, rows]),
+            np.vstack([self.X, self._known_categories(rows)]),
             np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
             np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
             sample_weight=weight,
             players=self.players,
             min_node_size=self.min_node_size,
             error=self.error,
+            orders=self.orders,
             n_jobs=self.n_jobs,
         )
 
+    def _known_categories(self, rows: FloatArray) -> FloatArray:
+        """New categories have no place in the trees' orders: they go the way of missing ones."""
+        known = rows.copy()
+        for column in np.flatnonzero(self.orders.offset >= 0):
+            known[~np.isin(rows[:, column], self.X[:, column]), column] = np.nan
+        return known
+
     def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
-        per_subset = n_parts * len(self.X) * (self.outcome.y.shape[1] + 1)
+        per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
         by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
         size = min(32, by_memory, max(1, by_jobs))
@@ -177,7 +190,7 @@ class ProjectedForest:
     ) -> tuple[FloatArray, FloatArray]:
         n_rows, n_outputs = self.outcome.y.shape
         total = np.zeros((len(columns), n_rows, n_outputs))
-        squares = np.zeros((len(columns), n_rows))
+        squares = np.zeros_like(total)
         _core.project_forest(
             self.forest.offsets,
             self.forest.feature,
@@ -187,6 +200,8 @@ class ProjectedForest:
             self.forest.missing_left,
             self._ranked.codes,
             self._ranked.has_missing,
+            self.orders.offset,
+            self.orders.ranks,
             self.bags,
             self.outcome.weight,
             np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
@@ -208,36 +223,38 @@ class ProjectedForest:
         for block_total, block_squares in sums[1:]:
             total += block_total
             squares += block_squares
-        errors, usable = self._errors(total, squares, self._n_predictions)
+        by_output, usable = self._errors(total, squares, self._n_predictions)
+        errors = by_output.sum(axis=2)
         v = self.outcome.explained(errors, usable)
+        v_by_output = self.outcome.explained_by_output(by_output, usable)
         if not influences:
-            return Values(columns, v)
+            return Values(columns, v, by_output=v_by_output)
         # A row without an error counts as an average one.
-        errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
-        psi = self.outcome.influences(errors, v)
+        mean_error = (1 - v[:, None]) * self.outcome.variance
+        psi = self.outcome.influences(np.where(usable, errors, mean_error), v)
         if len(blocks) == 1:
-            return Values(columns, v, psi)
+            return Values(columns, v, psi, by_output=v_by_output)
         replicates = [
             self._without(trees, total - block_total, squares - block_squares)
             for trees, (block_total, block_squares) in zip(blocks, sums, strict=True)
         ]
-        return Values(columns, v, psi, np.column_stack(replicates))
+        return Values(columns, v, psi, np.column_stack(replicates), v_by_output)
 
     def _without(self, trees: range, total: FloatArray, squares: FloatArray) -> FloatArray:
         """Values from the sums over all other trees."""
         left_out = self._predicts[trees.start : trees.stop].sum(axis=0)
-        return self.outcome.explained(*self._errors(total, squares, self._n_predictions - left_out))
+        errors, usable = self._errors(total, squares, self._n_predictions - left_out)
+        return self.outcome.explained(errors.sum(axis=2), usable)
 
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Squared error of each row, and which rows have one."""
-        y = self._centred
+        """Squared error of each row and output, and which rows have one."""
+        y, n_trees = self._centred, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
-                residual = y - total / count[:, None]
-                return (residual**2).sum(axis=2), count >= 1
+                return (y - total / n_trees) ** 2, count >= 1
             # Sum over pairs of different trees of the product of their errors.
-            sum_of_errors = ((count[:, None] * y - total) ** 2).sum(axis=2)
-            errors_squared = count * (y**2).sum(axis=1) - 2 * (y * total).sum(axis=2) + squares
-            return (sum_of_errors - errors_squared) / (count * (count - 1)), count >= 2
+            sum_of_errors = (n_trees * y - total) ** 2
+            errors_squared = n_trees * y**2 - 2 * y * total + squares
+            return (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1)), count >= 2
