@@ -92,7 +92,8 @@ class Checkpoint:
     def load(self, subsets: Subsets, influences: bool) -> Values | None:
         """The chunk's values, if a run has saved them; a damaged file counts as none."""
         try:
-            with np.load(self._path(subsets, influences), allow_pickle=False) as saved:
+            path = self._path(subsets, influences)
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 values = Values(subsets, **{name: saved[name] for name in saved})
         except (OSError, ValueError, TypeError, EOFError, BadZipFile, zlib.error):
             return None
