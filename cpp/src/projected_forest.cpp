@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -13,7 +14,9 @@ namespace {
 
 constexpr std::size_t kMaskBytes = std::size_t{8} << 20;  // node masks kept per thread
 
+// SHAFF_PORTABLE in the environment keeps to the portable kernel: the two must give the same bits.
 bool has_avx2() {
+  if (std::getenv("SHAFF_PORTABLE") != nullptr) return false;
 #if defined(__x86_64__) && defined(__GNUC__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
          __builtin_cpu_supports("fma");

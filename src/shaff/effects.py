@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,6 +24,7 @@ from shaff.datasets import RandomState
 from shaff.designs import DesignContext, ForestPaths, check_design, make_design
 from shaff.evaluation import Checkpoint, Progress, evaluate, fingerprint, progress_bar
 from shaff.games import Game, fitted_game, is_projectable, make_game
+from shaff.presets import find_preset
 from shaff.problem import (
     MIN_ROWS,
     Problem,
@@ -175,6 +176,33 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             "forest_error": "plain",
         }
         return cls(**{**published, **settings})
+
+    @classmethod
+    def preset(cls, name: str, options: Mapping[str, Any] | None = None, **settings: Any) -> Self:
+        """Another system of the paper's Table 1, by name, from the same three steps.
+
+        Parameters
+        ----------
+        name : str
+            "song", "kernel_shap", "tree_shap", "aas_gaussian", "aas_copula", "aas_empirical",
+            "sage", "broto", "broto_sampled", "williamson", "covert_lee", "mdi" or "sobol_mda".
+        options : dict or None
+            Of the value function, such as ``{"n_background": 100}``.
+        **settings
+            Of `ShapleyEffects`, over those of the preset; ``estimator`` is the model that the
+            system fits, by default the forest of the paper.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects.preset("williamson", estimator=LinearRegression(), n_subsets=60)
+        >>> names[est.set_params(random_state=0).fit(X, y).effects_.argmax()]
+        'bmi'
+        """
+        return cls(**find_preset(name).settings(options, **settings))
 
     @classmethod
     def from_fitted(
@@ -382,8 +410,7 @@ class _Run:
         effects = self._solve(design, proposed, history, kept)
         errors = None
         if v_all > 0:
-            seed = self.problem.seed
-            errors = inference.uncertainty(effects, history, self.problem.row_groups, seed)
+            errors = inference.uncertainty(effects, history, self.problem.row_groups)
         first_order, total, n_more = self._sobol(values, history)
         result = self._assemble(
             kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes

@@ -18,6 +18,7 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.class_weight import compute_sample_weight
 
+from shaff.presets import PricedBy
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
 from shaff.resampling import resample_rows
@@ -36,8 +37,10 @@ FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, E
 BAGGED = (BaggingRegressor, BaggingClassifier)
 DEFAULT_TREES = 100
 SCOUT_TREES = 50
-# "auto" takes the forest only if it explains more by this much: boosting's bias is smaller.
-FOREST_MARGIN = 0.01
+# "auto" leaves boosting only for something that explains more by this much.
+MARGIN = 0.01
+# Up to so many rows "auto" considers the stack: it prices a subset three times.
+STACKED_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,8 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
             names = ", ".join(repr(name) for name in NAMED_GAMES)
             raise ValueError(f"estimator={estimator!r} is unknown: use {names}, or a model.")
         return NAMED_GAMES[estimator](problem, forest_error)
+    if isinstance(estimator, PricedBy):
+        return priced_game(estimator, problem)
     if isinstance(estimator, FORESTS + BAGGED):
         return forest_game(estimator, problem, forest_error)
     if is_booster(as_regressor(estimator)):
@@ -89,6 +94,13 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
 def is_projectable(model: Any) -> bool:
     """Whether the trees of a model can be projected; any other model needs a surrogate."""
     return isinstance(model, FORESTS + BAGGED) or is_booster(model)
+
+
+def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
+    """A value function of another system of the paper's Table 1."""
+    values = priced_by.value_function(problem)
+    forest = priced_by.forest(problem, values)
+    return Game(values, priced_by.values, None, forest, priced_by.notes(problem))
 
 
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
@@ -238,26 +250,37 @@ def boosting_game(problem: Problem, model: Any = None) -> Game:
 
 
 def auto_game(problem: Problem, forest_error: str) -> Game:
-    """Boosting or forest, whichever explains more of the rows it has not seen."""
+    """Boosting, forest or their stack: what explains most of the rows it has not seen.
+
+    They are compared with at most 50 trees in the forest; boosting wins near ties, because it
+    shrinks least on small subsets too, and the stack is for data that are small enough for it.
+    """
     boosting = boosting_game(problem)
-    everything = Subsets.full(len(problem.players))
-    by_boosting = float(boosting.values.values(everything).v[0])
     scout = forest_game(default_forest(SCOUT_TREES), problem)
-    by_forest = float(scout.values.values(everything).v[0])
-    chosen = boosting
-    if by_forest > by_boosting + FOREST_MARGIN:
-        chosen = forest_game(default_forest(), problem, forest_error)
-    note = (
-        f"Chose {chosen.name}: boosting explains {by_boosting:.3f} and a forest {by_forest:.3f} "
-        "of the variance of rows they have not seen."
-    )
-    return replace(chosen, notes=(note, *chosen.notes))
+    candidates = [boosting, scout]
+    if len(problem.X) <= STACKED_ROWS:
+        candidates.append(_stacked(problem, boosting, scout))
+    everything = Subsets.full(len(problem.players))
+    explained = {game.name: float(game.values.values(everything).v[0]) for game in candidates}
+    chosen = "boosting"
+    for name in explained:
+        chosen = name if explained[name] > explained[chosen] + MARGIN else chosen
+    compared = ", ".join(f"{name} {v:.3f}" for name, v in explained.items())
+    note = f"Chose {chosen} by the variance explained of rows not seen: {compared}."
+    game = boosting
+    if chosen != "boosting":
+        forest = forest_game(default_forest(), problem, forest_error)
+        game = forest if chosen == "forest" else _stacked(problem, boosting, forest)
+    return replace(game, notes=(note, *game.notes))
 
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
     """Ridge, projected forest and projected boosting, combined anew for each subset."""
-    boosting = boosting_game(problem)
     forest = forest_game(default_forest(), problem, forest_error)
+    return _stacked(problem, boosting_game(problem), forest)
+
+
+def _stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
     assert isinstance(boosting.values, ProjectedBoosting)
     ridge = RidgeValues(
         problem.X,

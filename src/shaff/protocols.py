@@ -24,7 +24,7 @@ class Values:
     influences : float32 array of shape (n_subsets, n_rows) or None
         Influence of each row on v (ALGORITHMS section 6), centred over the rows.
     replicates : float array of shape (n_subsets, n_blocks) or None
-        Values with one block of the ensemble (trees, folds) left out, for the jackknife.
+        Values with one block of trees of the ensemble left out, for the jackknife.
     by_output : float array of shape (n_subsets, n_outputs) or None
         Share of the variance of each single output; None with one output.
     """

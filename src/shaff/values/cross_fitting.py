@@ -82,7 +82,10 @@ def _n_folds(n_units: int, cv: int | None) -> int:
 
 
 class HeldOutScore:
-    """Turns held-out errors into values, with the folds as replicates.
+    """Turns held-out errors into values.
+
+    The folds are no replicates of an ensemble: a value without the rows of one fold differs by
+    those rows, whose error the influences tell already.
 
     Parameters
     ----------
@@ -99,7 +102,6 @@ class HeldOutScore:
         measured = np.zeros(len(outcome.y), dtype=bool)
         for fold in folds:
             measured[fold.test] = True
-        self.folds = folds
         self.outcome = Outcome(outcome.y, np.where(measured, outcome.weight, 0.0))
         if self.outcome.weight.sum() <= 0:
             raise ValueError("The rows that are held out have no weight.")
@@ -114,22 +116,13 @@ class HeldOutScore:
         empty = subsets.sizes == 0
         if self.outcome.variance == 0:
             empty = np.ones(len(subsets), dtype=bool)
-        v = self._explained(errors)
-        replicates = np.stack([self._explained(errors, fold) for fold in self.folds], axis=1)
-        v[empty], replicates[empty] = 0.0, 0.0
         if by_output is not None:
             by_output[empty] = 0.0
-        if not influences:
-            return Values(subsets, v, None, replicates, by_output)
         with np.errstate(divide="ignore", invalid="ignore"):
+            v = self.outcome.explained(errors, self.outcome.weight > 0)
+            v[empty] = 0.0
+            if not influences:
+                return Values(subsets, v, by_output=by_output)
             psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return Values(subsets, v, psi, replicates, by_output)
-
-    def _explained(self, errors: FloatArray, left_out: Fold | None = None) -> FloatArray:
-        """v without the rows of a fold; NaN if no other row is measured."""
-        usable = self.outcome.weight > 0
-        if left_out is not None:
-            usable[left_out.test] = False
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.outcome.explained(errors, usable)
+        return Values(subsets, v, psi, by_output=by_output)

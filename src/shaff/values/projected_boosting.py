@@ -204,7 +204,7 @@ class ProjectedBoosting:
         return float(self.values(Subsets.full(self.n_players)).v[0])
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset; replicates leave out the rows of one fold each."""
+        """Price each subset."""
         masks = self._masks(subsets)
         parts = []
         for wave in self._waves(len(masks)):

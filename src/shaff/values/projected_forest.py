@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -79,6 +80,9 @@ class ProjectedForest:
         self.forest = forest
         self.X = X
         self.outcome = Outcome.of(y, sample_weight)
+        # Errors are differences of products: far from the mean they would lose their digits.
+        self._mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
+        self._centred = np.ascontiguousarray(self.outcome.y - self._mean)
         self.bags = np.ascontiguousarray(bags, dtype=np.uint16)
         self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
         self.min_node_size = float(min_node_size)
@@ -87,7 +91,9 @@ class ProjectedForest:
         self.n_jobs = n_jobs
         self._ranked = RankedData.from_matrix(X)
         self._cuts = self._ranked.cuts(forest)
-        self._n_predictions = (self.bags == 0).sum(axis=0)
+        self._predicts = (self.bags == 0) & (self.bags @ self.outcome.weight > 0)[:, None]
+        self._n_predictions = self._predicts.sum(axis=0)
+        self._check_predictions()
 
     @property
     def n_players(self) -> int:
@@ -96,10 +102,19 @@ class ProjectedForest:
 
     @property
     def tree_blocks(self) -> list[range]:
-        """The trees in up to ten blocks: what the jackknife leaves out in turn."""
-        bounds = np.linspace(0, self.forest.n_trees, min(N_TREE_BLOCKS, self.forest.n_trees) + 1)
-        edges = bounds.astype(int)
+        """The trees in ten blocks for the jackknife to leave out; in one if they are few."""
+        n_blocks = N_TREE_BLOCKS if self.forest.n_trees >= N_TREE_BLOCKS else 1
+        edges = np.linspace(0, self.forest.n_trees, n_blocks + 1).astype(int)
         return [range(a, b) for a, b in pairwise(edges)]
+
+    def _check_predictions(self) -> None:
+        needed = 2 if self.error == "unbiased" else 1
+        if (self._n_predictions < needed).all():
+            trees = "two trees" if needed == 2 else "any tree"
+            raise ValueError(
+                f"No row is out of bag in {trees}: grow more trees"
+                + (', or use forest_error="plain".' if needed == 2 else ".")
+            )
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; a task is a block of subsets over all trees, in tree order."""
@@ -112,54 +127,43 @@ class ProjectedForest:
         except BaseException:
             cancel[0] = 1  # worker threads end at their next poll
             raise
+        priced = Values.concatenate(parts)
         empty = subsets.sizes == 0
-        v = np.concatenate([part[0] for part in parts])
-        v[empty] = 0.0
-        by_output = None
-        if self.outcome.y.shape[1] > 1:
-            by_output = np.concatenate([part[3] for part in parts])
-            by_output[empty] = 0.0
-        if not influences:
-            return Values(subsets, v, by_output=by_output)
-        psi = np.concatenate([part[1] for part in parts])
-        replicates = np.concatenate([part[2] for part in parts])
-        psi[empty] = 0.0
-        replicates[empty] = 0.0
-        return Values(subsets, v, psi, replicates, by_output)
+        for array in (priced.v, priced.influences, priced.replicates, priced.by_output):
+            if array is not None:
+                array[empty] = 0.0
+        return replace(priced, subsets=subsets)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means of the projected forest, shape (n_subsets, n_rows, n_outputs).
 
         ``rows=None``: the training rows, out of bag (NaN where no tree has a row out of bag).
         """
-        columns = subsets.to_columns(self.players, self.X.shape[1])
-        cancel = np.zeros(1, dtype=np.uint8)
-        everything = range(self.forest.n_trees)
-        if rows is None:
-            total, _ = self._sums(columns, everything, cancel)
-            with np.errstate(invalid="ignore"):
-                return np.asarray(total / self._n_predictions[:, None], dtype=np.float64)
-        return self._with_queries(np.asarray(rows, dtype=np.float64))._predict_queries(
-            columns, everything, cancel, len(self.X)
-        )
+        if rows is not None:
+            new = np.asarray(rows, dtype=np.float64)
+            return self._with_queries(new)._means(subsets, first_row=len(self.X))
+        return self._means(subsets)
 
-    def _predict_queries(
-        self, columns: Subsets, trees: range, cancel: npt.NDArray[np.uint8], n_train: int
-    ) -> FloatArray:
-        is_query = np.zeros(len(self.X), dtype=np.uint8)
-        is_query[n_train:] = 1
-        total, _ = self._sums(columns, trees, cancel, is_query)
-        return np.asarray(total[:, n_train:] / len(trees), dtype=np.float64)
+    def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
+        """Of the rows from ``first_row`` on, by the trees that have them out of bag."""
+        columns = subsets.to_columns(self.players, self.X.shape[1])
+        is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
+        cancel = np.zeros(1, dtype=np.uint8)
+        total, _ = self._sums(columns, range(self.forest.n_trees), cancel, is_query)
+        with np.errstate(invalid="ignore"):
+            means = self._mean + total / self._n_predictions[:, None]
+        return np.asarray(means[:, first_row:], dtype=np.float64)
 
     def _with_queries(self, rows: FloatArray) -> ProjectedForest:
         """The same forest with further rows that are in no bag."""
         n_new, n_outputs = len(rows), self.outcome.y.shape[1]
+        weight = np.append(self.outcome.weight, np.zeros(n_new))  # so that the mean stays
         return ProjectedForest(
             self.forest,
             np.vstack([self.X, self._known_categories(rows)]),
             np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
             np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
-            sample_weight=np.append(self.outcome.weight, np.ones(n_new)),
+            sample_weight=weight,
             players=self.players,
             min_node_size=self.min_node_size,
             error=self.error,
@@ -205,7 +209,7 @@ class ProjectedForest:
             self.bags,
             self.outcome.weight,
             np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
-            self.outcome.y,
+            self._centred,
             self.min_node_size,
             trees.start,
             trees.stop,
@@ -216,9 +220,7 @@ class ProjectedForest:
         )
         return total, squares
 
-    def _price(
-        self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]
-    ) -> tuple[FloatArray, npt.NDArray[np.float32] | None, FloatArray | None, FloatArray | None]:
+    def _price(self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]) -> Values:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
         total, squares = sums[0][0].copy(), sums[0][1].copy()
@@ -230,21 +232,29 @@ class ProjectedForest:
         v = self.outcome.explained(errors, usable)
         v_by_output = self.outcome.explained_by_output(by_output, usable)
         if not influences:
-            return v, None, None, v_by_output
-        replicates = np.empty((len(columns), len(blocks)))
-        for b, (trees, (block_total, block_squares)) in enumerate(zip(blocks, sums, strict=True)):
-            count = self._n_predictions - (self.bags[trees.start : trees.stop] == 0).sum(axis=0)
-            without, has_error = self._errors(total - block_total, squares - block_squares, count)
-            replicates[:, b] = self.outcome.explained(without.sum(axis=2), has_error)
+            return Values(columns, v, by_output=v_by_output)
+        # A row without an error counts as an average one.
         mean_error = (1 - v[:, None]) * self.outcome.variance
-        influence = self.outcome.influences(np.where(usable, errors, mean_error), v)
-        return v, influence, replicates, v_by_output
+        psi = self.outcome.influences(np.where(usable, errors, mean_error), v)
+        if len(blocks) == 1:
+            return Values(columns, v, psi, by_output=v_by_output)
+        replicates = [
+            self._without(trees, total - block_total, squares - block_squares)
+            for trees, (block_total, block_squares) in zip(blocks, sums, strict=True)
+        ]
+        return Values(columns, v, psi, np.column_stack(replicates), v_by_output)
+
+    def _without(self, trees: range, total: FloatArray, squares: FloatArray) -> FloatArray:
+        """Values from the sums over all other trees."""
+        left_out = self._predicts[trees.start : trees.stop].sum(axis=0)
+        errors, usable = self._errors(total, squares, self._n_predictions - left_out)
+        return self.outcome.explained(errors.sum(axis=2), usable)
 
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Squared error of each row and output, and which rows have one."""
-        y, n_trees = self.outcome.y, count[:, None]
+        y, n_trees = self._centred, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
                 return (y - total / n_trees) ** 2, count >= 1
