@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from shaff import ShapleyEffects
 from shaff.datasets import shapley_values
 from shaff.designs.kernel_draws import KernelDrawsDesign, size_probabilities
 from shaff.designs.leave_one_out import LeaveOneOutDesign
-from shaff.presets import PRESETS
+from shaff.presets import PRESETS, PricedBy, order_levels
 from shaff.protocols import Values
 from shaff.solve.total_sobol import TotalSobolSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.values.held_out import KnownModel
 from shaff.values.marginal import MarginalValues
-from shaff.values.mdi import mdi_effects
+from shaff.values.mdi import MDIValues
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():
@@ -94,16 +97,25 @@ def test_mdi_by_brute_force():
     X = rng.normal(size=(200, 3))
     y = X[:, 0] + X[:, 1] ** 2
     forest = RandomForestRegressor(30, random_state=0)
-    effects = mdi_effects(X, y, forest).effects
+    shares = MDIValues(X, y, forest).shares
     expected = np.zeros(3)
     for tree in (member.tree_ for member in forest.fit(X, y).estimators_):
         lost = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
         for node in np.flatnonzero(tree.children_left >= 0):
             left, right = tree.children_left[node], tree.children_right[node]
             expected[tree.feature[node]] += (lost[node] - lost[left] - lost[right]) / 30
-    assert_allclose(effects, expected / y.var(ddof=1), rtol=1e-10)
-    grouped = mdi_effects(X, y, RandomForestRegressor(30, random_state=0), players=[[0, 2], [1]])
-    assert_allclose(grouped.effects, [effects[0] + effects[2], effects[1]])
+    assert_allclose(shares, expected / y.var(ddof=1), rtol=1e-10)
+    grouped = MDIValues(X, y, RandomForestRegressor(30, random_state=0), players=[[0, 2], [1]])
+    assert_allclose(grouped.shares, [shares[0] + shares[2], shares[1]])
+
+
+def test_mdi_refuses_what_has_no_impurity(independent):
+    X, y, _ = independent
+    with pytest.raises(TypeError, match="MDI needs a forest of scikit-learn, not LinearRegression"):
+        ShapleyEffects.preset("mdi", estimator=LinearRegression()).fit(X, y)
+    forest = RandomForestRegressor(2, random_state=0)
+    with pytest.raises(TypeError, match="no conditional means"):
+        MDIValues(X, y, forest).predict(Subsets.full(4))
 
 
 def test_every_system_of_table_1_is_there():
@@ -124,27 +136,43 @@ def independent():
     return X, X @ BETA, BETA**2 / (BETA @ BETA)
 
 
+def raw_effects(name, X, y, estimator, **settings):
+    chosen = {"n_subsets": 60} if PRESETS[name].n_subsets else {}
+    model = ShapleyEffects.preset(name, estimator=estimator, random_state=0, **chosen, **settings)
+    return model.fit(X, y).result_.raw_effects
+
+
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in ("mdi", "sobol_mda")])
 def test_every_system_is_right_on_independent_columns(name, independent):
     X, y, truth = independent
-    estimator = (
-        RandomForestRegressor(40, min_samples_leaf=5) if name == "tree_shap" else LinearRegression()
-    )
-    found = PRESETS[name].effects(X, y, estimator, n_subsets=60, random_state=0)
+    estimator = LinearRegression()
+    if name == "tree_shap":
+        estimator = RandomForestRegressor(40, min_samples_leaf=5)
+    if PRESETS[name].values == "neighbours":
+        estimator = None
+    found = raw_effects(name, X, y, estimator)
     # Forests shrink and 30 draws or 3 neighbours are few: the slack is for those.
-    assert_allclose(found.raw, truth, atol=0.07)
-    again = PRESETS[name].effects(X, y, estimator, n_subsets=60, n_jobs=2, random_state=0)
-    assert_array_equal(again.raw, found.raw)
+    assert_allclose(found, truth, atol=0.07)
+    assert_array_equal(raw_effects(name, X, y, estimator, n_jobs=2), found)
 
 
 def test_mdi_and_total_sobol_presets(independent):
     X, y, truth = independent
     forest = RandomForestRegressor(40, min_samples_leaf=5)
-    mdi = PRESETS["mdi"].effects(X, y, forest, random_state=0).effects
-    total = PRESETS["sobol_mda"].effects(X, y, forest, random_state=0).effects
-    for found in (mdi, total):
+    for name in ("mdi", "sobol_mda"):
+        found = raw_effects(name, X, y, forest)
         assert_allclose(found, truth, atol=0.15)
         assert_array_equal(np.argsort(-found), [0, 1, 2, 3])
+
+
+def test_mdi_preset_gives_the_shares(independent):
+    X, y, _ = independent
+    forest = RandomForestRegressor(10, random_state=5)
+    model = ShapleyEffects.preset("mdi", estimator=forest).fit(X, y)
+    assert_allclose(model.effects_, MDIValues(X, y, forest).shares, rtol=1e-9)
+    assert_allclose(model.effects_.sum(), model.explained_variance_)
+    assert model.result_.standard_error is None
+    assert any("in sample" in note for note in model.result_.notes)
 
 
 @pytest.mark.parametrize("name", ["song", "aas_gaussian", "williamson"])
@@ -156,10 +184,89 @@ def test_systems_that_see_dependence(name):
     model = KnownModel(lambda rows: rows[:, 0] + rows[:, 2])
     y = model.predict(X)
     estimator = LinearRegression() if name == "williamson" else model
-    assert_allclose(
-        PRESETS[name].effects(X, y, estimator, n_subsets=60, random_state=0).raw,
-        [0.25, 0.25, 0.5],
-        atol=0.05,
+    assert_allclose(raw_effects(name, X, y, estimator), [0.25, 0.25, 0.5], atol=0.05)
+    assert raw_effects("covert_lee", X, y, model)[1] < 0.05
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_presets_are_estimators_like_any_other(name):
+    X = pd.DataFrame(np.random.default_rng(5).normal(size=(60, 3)), columns=["a", "b", "c"])
+    forest = RandomForestRegressor(5, min_samples_leaf=5)
+    model = {} if PRESETS[name].values == "neighbours" else {"estimator": forest}
+    estimator = ShapleyEffects.preset(name, random_state=1, **model)
+    copy = clone(estimator)
+    assert repr(copy) == repr(estimator)
+    assert PRESETS[name].values in repr(estimator)
+    result = estimator.fit(X, X["a"] + X["b"]).result_
+    assert result.names == ("a", "b", "c")
+    assert result.design == PRESETS[name].design
+    assert result.notes[0].startswith(PRESETS[name].reference)
+    assert_array_equal(copy.fit(X, X["a"] + X["b"]).effects_, estimator.effects_)
+    assert (estimator.effects_ >= 0).all()
+
+
+def test_a_preset_takes_groups_options_and_settings(independent):
+    X, y, truth = independent
+    model = ShapleyEffects.preset(
+        "sage",
+        options={"n_background": 200},
+        estimator=LinearRegression(),
+        groups={"pair": [0, 1]},
+        random_state=0,
     )
-    marginal = PRESETS["covert_lee"].effects(X, y, model, n_subsets=60, random_state=0).raw
-    assert marginal[1] < 0.05
+    assert model.estimator.options == {"n_background": 200}
+    assert model.n_subsets == 500
+    effects = model.fit(X, y).effects_
+    assert_allclose(effects, [truth[0] + truth[1], truth[2], truth[3]], atol=0.07)
+
+
+def test_an_unknown_preset_lists_the_names():
+    with pytest.raises(ValueError, match="preset 'shap' is unknown: use one of song, kernel_shap"):
+        ShapleyEffects.preset("shap")
+
+
+@pytest.mark.parametrize(
+    ("priced_by", "rows", "message"),
+    [
+        (PricedBy("nothing"), {}, "values='nothing' is unknown: use one of"),
+        (PricedBy("neighbours", LinearRegression()), {}, "'neighbours' values fit no model"),
+        (PricedBy("marginal", options={"m": 3}), {}, "'marginal' values have no option 'm'"),
+        (PricedBy("retrained"), {"sample_weight": np.ones(20)}, "take neither sample_weight"),
+        (PricedBy("retrained"), {"row_groups": np.arange(20) % 5}, "nor row_groups"),
+    ],
+)
+def test_what_a_value_function_cannot_do_is_said(priced_by, rows, message):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=message):
+        ShapleyEffects(priced_by, design="exhaustive").fit(X, X[:, 0], **rows)
+
+
+def test_total_sobol_and_leave_one_out_go_together():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for settings in (
+        {"solver": "total_sobol"},
+        {"design": "leave_one_out", "solver": "permutations"},
+    ):
+        with pytest.raises(ValueError, match=r"permutations|go together"):
+            ShapleyEffects("forest", **settings).fit(X, X[:, 0])
+
+
+def test_levels_are_ordered_by_their_mean():
+    codes = np.array([0.0, 1.0, 2.0, np.nan, 1.0, 0.0])
+    X = np.column_stack([codes, codes])
+    y = np.array([[3.0], [1.0], [2.0], [9.0], [1.0], [3.0]])
+    ordered = order_levels(X, y, np.array([True, False]))
+    assert_array_equal(ordered[:, 0], [2, 0, 1, np.nan, 0, 2])
+    assert_array_equal(ordered[:, 1], codes)
+
+
+def test_categories_are_ordered_and_the_result_says_so():
+    rng = np.random.default_rng(6)
+    level = rng.integers(4, size=400)
+    X = pd.DataFrame({"level": np.array(list("dacb"))[level], "noise": rng.normal(size=400)})
+    y = np.array([0.0, 3.0, 1.0, 2.0])[level]
+    forest = RandomForestRegressor(20, max_depth=1)
+    result = ShapleyEffects.preset("williamson", estimator=forest, random_state=0).fit(X, y).result_
+    # One split of the ordered levels explains 80 %; of the names a, b, c, d at most 60 %.
+    assert result.effects[0] > 0.7
+    assert any("ranger" in note for note in result.notes)

@@ -110,6 +110,33 @@ def explain(
     _deliver(result, json, plot)
 
 
+@app.command()
+def paper(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: minutes.")] = False,
+    output: Annotated[
+        Path, typer.Option(help="Folder of runs, figures and page; an interrupted study goes on.")
+    ] = Path("paper-output"),
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    repetitions: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    trees: Annotated[int | None, typer.Option(help="At most so many a forest.", min=1)] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Start no run after this time; 0 only draws and writes.")
+    ] = None,
+) -> None:
+    """Reproduce the tables and figures of the SHAFF paper."""
+    from shaff.paper.command import reproduce
+    from shaff.paper.plan import FULL, QUICK
+
+    def tell(task: Any, run: Any, left: int) -> None:
+        typer.echo(f"{task.key}: error {run.error:.3f}, {run.seconds:.1f} s; {left} left", err=True)
+
+    study = (QUICK if quick else FULL).limited(repetitions, trees, seed)
+    seconds = None if minutes is None else 60 * minutes
+    typer.echo(reproduce(study, output, n_jobs=jobs, seconds=seconds, tell=tell))
+    typer.echo(f"\nSaved {output / 'paper.md'}, its figures and {output / 'runs.json'}")
+
+
 def _settings(seed: int, jobs: int) -> dict[str, Any]:
     # A progress bar is for people: none in files and pipes.
     return {"random_state": seed, "n_jobs": jobs, "verbose": int(sys.stderr.isatty())}

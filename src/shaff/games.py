@@ -16,7 +16,9 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.utils.class_weight import compute_sample_weight
 
+from shaff.presets import PricedBy
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
 from shaff.resampling import resample_rows
@@ -24,6 +26,7 @@ from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
+from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 from shaff.values.ridge import RidgeValues
@@ -74,6 +77,8 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
             names = ", ".join(repr(name) for name in NAMED_GAMES)
             raise ValueError(f"estimator={estimator!r} is unknown: use {names}, or a model.")
         return NAMED_GAMES[estimator](problem, forest_error)
+    if isinstance(estimator, PricedBy):
+        return priced_game(estimator, problem)
     if isinstance(estimator, FORESTS + BAGGED):
         return forest_game(estimator, problem, forest_error)
     if is_booster(estimator):
@@ -82,12 +87,19 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
         raise TypeError(
             f"estimator must be a name or a model with fit and predict, not {estimator!r}."
         )
-    return surrogate_game(_fitted(estimator, problem), problem)
+    return surrogate_game(_fitted(estimator, problem, problem.frame), problem)
 
 
 def is_projectable(model: Any) -> bool:
     """Whether the trees of a model can be projected; any other model needs a surrogate."""
     return isinstance(model, FORESTS + BAGGED) or is_booster(model)
+
+
+def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
+    """A value function of another system of the paper's Table 1."""
+    values = priced_by.value_function(problem)
+    forest = priced_by.forest(problem, values)
+    return Game(values, priced_by.values, None, forest, priced_by.notes(problem))
 
 
 def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
@@ -96,10 +108,40 @@ def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
 
 
 def forest_game(model: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
-    """Grow the forest and project it."""
+    """Grow the forest and project it.
+
+    Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
+    """
+    plain = problem.sample_weight is None and problem.row_groups is None
+    if not plain or problem.table.categorical.any():
+        return _grown_game(model, problem, forest_error)
     grown = _fitted(model, problem)
     bags = forest_bags(grown, len(problem.X))
     return _projected(grown, bags, problem, forest_error)
+
+
+def _grown_game(model: Any, problem: Problem, forest_error: str) -> Game:
+    seed = getattr(model, "random_state", None)
+    grown = grow_forest(
+        model,
+        problem.X,
+        problem.y,
+        categorical=problem.table.categorical,
+        sample_weight=problem.sample_weight,
+        growth_weight=_class_weight(model, problem),
+        row_groups=problem.row_groups,
+        n_jobs=problem.n_jobs,
+        seed=seed if isinstance(seed, int | np.integer) else problem.seed,
+    )
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
+    """The weights by which a classifier balances its classes."""
+    if getattr(model, "class_weight", None) is None or problem.target.classes is None:
+        return None
+    weight = compute_sample_weight(model.class_weight, problem.target.labels)
+    return np.asarray(weight, dtype=np.float64)
 
 
 def fitted_game(
@@ -146,19 +188,25 @@ def _fitted_forest(model: Any, problem: Problem, rows: str, forest_error: str) -
 def _projected(model: Any, bags: Any, problem: Problem, forest_error: str) -> Game:
     columns = getattr(model, "estimators_features_", None)
     forest = read_forest(list(np.ravel(model.estimators_)), problem.X.shape[1], columns)
+    gains = getattr(model, "feature_importances_", None)
+    grown = GrownForest(forest, bags, CategoryOrders.none(), gains)
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _projected_game(model: Any, grown: GrownForest, problem: Problem, forest_error: str) -> Game:
     values = ProjectedForest(
-        forest,
+        grown.forest,
         problem.X,
         problem.y,
-        bags,
+        grown.bags,
         sample_weight=problem.sample_weight,
         players=problem.players,
         min_node_size=_min_node_size(model, len(problem.X)),
         error=forest_error,
+        orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
-    gains = getattr(model, "feature_importances_", None)
-    return Game(values, "forest", gains, forest)
+    return Game(values, "forest", grown.gains, grown.forest)
 
 
 def _min_node_size(model: Any, n_rows: int) -> float:
@@ -240,14 +288,16 @@ def _stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
 
 def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) -> Game:
     """Explain the labels that any fitted model gives to the rows, or to more rows like them."""
-    X, table = problem.X, problem.table
+    X, rows = problem.X, problem.frame
     if n_labelled is not None and n_labelled > len(X):
-        more = resample_rows(X, n_labelled - len(X), table.categorical, problem.seed)
-        X = np.vstack([X, more])
+        if problem.table.categorical.any():
+            raise ValueError("n_labelled draws further rows of numbers; X has categories.")
+        more = resample_rows(X, n_labelled - len(X), problem.table.categorical, problem.seed)
+        rows = X = np.vstack([X, more])
         problem = replace(problem, sample_weight=None, row_groups=None)
-    labels = model.predict_proba(X) if is_classifier(model) else model.predict(X)
-    labels = np.asarray(labels, dtype=np.float64).reshape(len(X), -1)
-    labelled = replace(problem, table=replace(table, X=X), target=replace(problem.target, y=labels))
+    labels = _labels(model, rows)
+    target = replace(problem.target, y=labels)
+    labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
     game = auto_game(labelled, "unbiased")
     note = (
         f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
@@ -257,7 +307,16 @@ def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) 
     return replace(game, name=name, notes=notes, problem=labelled)
 
 
-def _fitted(model: Any, problem: Problem) -> Any:
+def _labels(model: Any, rows: Any) -> FloatArray:
+    """What a model says of rows, shape (n_rows, n_outputs): one output with two classes."""
+    predict = model.predict_proba if is_classifier(model) else model.predict
+    labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
+    if is_classifier(model) and labels.shape[1] == 2:
+        labels = labels[:, 1:]
+    return np.ascontiguousarray(labels)
+
+
+def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
     """A clone with our seed and number of jobs wherever the model leaves them open."""
     copy = clone(model)
     settings = {"random_state": problem.seed, "n_jobs": problem.n_jobs}
@@ -266,12 +325,13 @@ def _fitted(model: Any, problem: Problem) -> Any:
         **{k: v for k, v in settings.items() if k in parameters and parameters[k] is None}
     )
     weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
-    return copy.fit(problem.X, _as_model_target(copy, problem), **weight)
+    rows = problem.X if X is None else X
+    return copy.fit(rows, _as_model_target(copy, problem), **weight)
 
 
 def _as_model_target(model: Any, problem: Problem) -> Any:
-    if is_classifier(model) and problem.target.classes is not None:
-        return problem.y.argmax(axis=1)
+    if is_classifier(model) and problem.target.labels is not None:
+        return problem.target.labels
     return problem.y[:, 0] if problem.y.shape[1] == 1 else problem.y
 
 

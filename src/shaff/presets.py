@@ -1,36 +1,140 @@
 """The other systems of the paper's Table 1, each a triple of the same parts.
 
-A preset names a value function, a design and a solver with their options; a new system is one
-entry of `PRESETS`. MDI alone is no such triple.
+A preset names a value function, a design and a solver; a new system is one entry of `PRESETS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
-import numpy.typing as npt
-from sklearn.utils import check_random_state
+import numpy as np
 
-from shaff.datasets import RandomState
-from shaff.protocols import Design, Effects, Solver, ValueFunction, Values
-from shaff.subsets import Subsets
-from shaff.values.arrays import Players
+from shaff.problem import Problem
+from shaff.protocols import ValueFunction
+from shaff.subsets import BoolArray, FloatArray
+from shaff.trees.forest import Forest, read_forest
+
+# Name of a value function -> where it is; imported when it is used.
+VALUES = {
+    "retrained": "retrained:RetrainedValues",
+    "marginal": "marginal:MarginalValues",
+    "path_dependent": "path_dependent:PathDependentValues",
+    "gaussian": "gaussian:GaussianValues",
+    "neighbours": "neighbours:NeighbourValues",
+    "projected_forest": "forest_game:projected_forest_game",
+    "mdi": "mdi:MDIValues",
+}
 
 
-@dataclass(frozen=True)
-class Part:
-    """A name to import, ``module:attribute`` under shaff, and options to call it with."""
+@dataclass(frozen=True, eq=False)
+class PricedBy:
+    """A value function by name, as the ``estimator`` of `ShapleyEffects`.
 
-    path: str
+    Parameters
+    ----------
+    values : str
+        A name of `VALUES`.
+    model : scikit-learn regressor, KnownModel or None
+        What the value function fits; None is the forest of the paper.
+    options : dict
+        Further arguments of the value function.
+    paths_of : scikit-learn forest or None
+        A forest to grow beside, for ``design="forest_paths"``.
+    note : str
+        For the result.
+
+    Examples
+    --------
+    >>> from shaff import ShapleyEffects
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.presets import PricedBy
+    >>> X, y, names = load_diabetes()
+    >>> model = ShapleyEffects(PricedBy("neighbours"), n_subsets=60, random_state=0).fit(X, y)
+    >>> model.result_.estimator
+    'neighbours'
+    """
+
+    values: str
+    model: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    paths_of: Any = None
+    note: str = field(default="", repr=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Import the name and call it; keyword arguments override the options."""
-        module, name = self.path.split(":")
-        return getattr(import_module(f"shaff.{module}"), name)(*args, **{**self.options, **kwargs})
+    def value_function(self, problem: Problem) -> ValueFunction:
+        """Step 2 on the rows of the problem."""
+        function = _values(self.values)
+        takes = signature(function).parameters
+        self._check(problem, takes)
+        offered = {"players": problem.players, "n_jobs": problem.n_jobs, "cv": problem.cv}
+        arguments = {k: v for k, v in offered.items() if k in takes} | dict(self.options)
+        if "estimator" in takes:
+            arguments["estimator"] = self.model
+        X = order_levels(problem.X, problem.y, problem.table.categorical)
+        made: ValueFunction = function(X, problem.y, random_state=problem.seed, **arguments)
+        return made
+
+    def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:
+        if self.model is not None and "estimator" not in takes:
+            raise ValueError(f"{self.values!r} values fit no model: leave estimator out.")
+        unknown = [name for name in self.options if name not in takes]
+        if unknown:
+            raise ValueError(f"{self.values!r} values have no option {unknown[0]!r}.")
+        if problem.sample_weight is not None or problem.row_groups is not None:
+            raise ValueError(f"{self.values!r} values take neither sample_weight nor row_groups.")
+
+    def forest(self, problem: Problem, function: ValueFunction) -> Forest | None:
+        """Whose paths the design may follow: the projected forest itself, or one grown beside."""
+        if self.paths_of is None:
+            return getattr(function, "forest", None)
+        from shaff.values.held_out import as_target, seeded
+
+        X = order_levels(problem.X, problem.y, problem.table.categorical)
+        grown = seeded(self.paths_of, problem.seed).fit(X, as_target(problem.y))
+        return read_forest(list(grown.estimators_), X.shape[1])
+
+    def notes(self, problem: Problem) -> tuple[str, ...]:
+        """What a reader of the result should know."""
+        ordered = "Levels of categories are ordered by their mean of y over all rows, as in ranger."
+        return tuple(
+            note for note in (self.note, ordered * bool(problem.table.categorical.any())) if note
+        )
+
+
+def _values(name: str) -> Callable[..., Any]:
+    if name not in VALUES:
+        raise ValueError(f"values={name!r} is unknown: use one of {tuple(VALUES)}.")
+    module, attribute = VALUES[name].split(":")
+    found: Callable[..., Any] = getattr(import_module(f"shaff.values.{module}"), attribute)
+    return found
+
+
+def order_levels(X: FloatArray, y: FloatArray, categorical: BoolArray) -> FloatArray:
+    """Codes of categories replaced by the rank of their mean y (of the first output).
+
+    What ranger does with unordered factors (``respect.unordered.factors = "order"``), and the
+    paper with it: once, over all rows. The order has seen the rows that are priced later.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.presets import order_levels
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [0.0]]), np.array([[5.0], [1.0], [4.0], [5.0]])
+    >>> order_levels(X, y, np.array([True])).ravel().tolist()
+    [2.0, 0.0, 1.0, 2.0]
+    """
+    if not categorical.any():
+        return X
+    ordered = X.copy()
+    for j in np.flatnonzero(categorical):
+        present = ~np.isnan(X[:, j])
+        codes = np.unique(X[present, j], return_inverse=True)[1]
+        means = np.bincount(codes, weights=y[present, 0]) / np.bincount(codes)
+        ordered[present, j] = np.argsort(np.argsort(means, kind="stable"))[codes]
+    return ordered
 
 
 @dataclass(frozen=True)
@@ -41,210 +145,122 @@ class Preset:
     ----------
     reference : str
         Who published it.
-    values : Part
-    design : Part
-    solver : Part
+    values, design, solver : str
+        Names of the three steps.
     n_subsets : int or None
-        Default budget; None for a design that has no choice.
-    needs_model : bool
-        Whether the value function takes an estimator.
+        Evaluations by default; None for a design that has no choice.
+    options : dict
+        Of the value function.
     note : str
         Where this differs from the publication.
     """
 
     reference: str
-    values: Part
-    design: Part
-    solver: Part
+    values: str
+    design: str
+    solver: str
     n_subsets: int | None = 500
-    needs_model: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
-    def value_function(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, estimator: Any = None, **options: Any
-    ) -> ValueFunction:
-        """Step 2 on the given data; ``options`` go to the value function."""
-        model = {"estimator": estimator} if self.needs_model else {}
-        function: ValueFunction = self.values(X, y, **model, **options)
-        return function
-
-    def make_design(
-        self, n_players: int, n_subsets: int | None = None, random_state: RandomState = None
-    ) -> Design:
-        """Step 1, with the default budget if none is given."""
-        if self.n_subsets is None:
-            design: Design = self.design(n_players)
-        else:
-            design = self.design(
-                n_players, n_subsets=n_subsets or self.n_subsets, random_state=random_state
-            )
-        return design
-
-    def make_solver(self, design: Design) -> Solver:
-        """Step 3 for a design of this preset."""
-        orders = getattr(design, "orders", None)
-        solver: Solver = self.solver() if orders is None else self.solver(orders)
-        return solver
-
-    def effects(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        estimator: Any = None,
-        *,
-        n_subsets: int | None = None,
-        players: Players | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        **options: Any,
-    ) -> Effects:
-        """The three steps in order."""
-        rng = check_random_state(random_state)
-        game = self.value_function(
-            X, y, estimator, players=players, n_jobs=n_jobs, random_state=rng, **options
-        )
-        design = self.make_design(game.n_players, n_subsets, rng)
-        return solve_game(game, design, self.make_solver(design))
+    def settings(self, options: Mapping[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
+        """Settings of `ShapleyEffects`; those given override the preset's."""
+        note = f"{self.reference}. {self.note}".strip()
+        model = settings.pop("estimator", None)
+        priced_by = PricedBy(self.values, model, {**self.options, **(options or {})}, note=note)
+        steps = {"design": self.design, "solver": self.solver, "n_subsets": self.n_subsets}
+        return {"estimator": priced_by, **steps, **settings}
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A system that is no game: one function from data to effects.
-
-    Parameters
-    ----------
-    reference : str
-    measure : Part
-    note : str
-    """
-
-    reference: str
-    measure: Part
-    note: str = ""
-
-    def effects(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        estimator: Any = None,
-        *,
-        players: Players | None = None,
-        random_state: RandomState = None,
-    ) -> Effects:
-        """Measure the data."""
-        effects: Effects = self.measure(X, y, estimator, players=players, random_state=random_state)
-        return effects
+def find_preset(name: str) -> Preset:
+    """The preset of that name, or a ValueError that lists the names."""
+    if name not in PRESETS:
+        raise ValueError(f"preset {name!r} is unknown: use one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
 
 
-def solve_game(game: ValueFunction, design: Design, solver: Solver) -> Effects:
-    """Price what the design proposes until it is content, then solve.
+_LEAST_SQUARES = "least_squares"
+_LOCAL = "Local in its publication; its expectations are priced as v(U)."
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.designs.leave_one_out import LeaveOneOutDesign
-    >>> from shaff.presets import solve_game
-    >>> from shaff.solve.total_sobol import TotalSobolSolver
-    >>> from shaff.values.neighbours import NeighbourValues
-    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> game = NeighbourValues(X, X[:, 0], random_state=0)
-    >>> solve_game(game, LeaveOneOutDesign(2), TotalSobolSolver()).effects.round().tolist()
-    [1.0, 0.0]
-    """
-    history = game.values(Subsets.full(game.n_players))
-    weighted: list[Subsets] = []
-    while (proposal := design.propose(history)) is not None:
-        weighted.append(proposal)
-        history = Values.concatenate([history, game.values(proposal)])
-    empty = Subsets.full(game.n_players)[:0]
-    subsets = Subsets.concatenate(weighted) if weighted else empty
-    return solver.solve(subsets, history.v[1:], float(history.v[0]))
-
-
-_MARGINAL = "values.marginal:MarginalValues"
-_GAUSSIAN = "values.gaussian:GaussianValues"
-_DRAWS = Part("designs.kernel_draws:KernelDrawsDesign")
-_PAIRS = Part("designs.monte_carlo:MonteCarloDesign", {"exhaust_borders": False})
-_ORDERS = Part("designs.permutations:PermutationDesign", {"kind": "plain"})
-_JOINING = Part("solve.permutations:PermutationSolver")
-_LEAST_SQUARES = Part("solve.least_squares:LeastSquaresSolver", {"constrained": False})
-
-PRESETS: dict[str, Preset | Measure] = {
+PRESETS: dict[str, Preset] = {
     "song": Preset(
         "Song, Nelson & Staum (2016)",
-        Part(_GAUSSIAN),
-        _ORDERS,
-        _JOINING,
+        "gaussian",
+        "permutations",
+        "permutations",
         note="Give `mean`, `covariance` and a KnownModel for the setting of the publication.",
     ),
     "kernel_shap": Preset(
-        "Lundberg & Lee (2017)",
-        Part(_MARGINAL),
-        Part("designs.monte_carlo:MonteCarloDesign", {"exhaust_borders": True}),
-        _LEAST_SQUARES,
-        note="Local in its publication; its expectations are priced as v(U).",
+        "Lundberg & Lee (2017), kernelSHAP", "marginal", "monte_carlo", _LEAST_SQUARES, note=_LOCAL
     ),
     "tree_shap": Preset(
-        "Lundberg, Erion & Lee (2018)",
-        Part("values.path_dependent:PathDependentValues"),
-        _PAIRS,
+        "Lundberg, Erion & Lee (2018), TreeSHAP",
+        "path_dependent",
+        "paired_draws",
         _LEAST_SQUARES,
-        note="Local and over all subsets in its publication; its expectations are priced as v(U).",
+        note=f"{_LOCAL} Over all subsets in its publication.",
     ),
-    "aas_gaussian": Preset("Aas, Jullum & Løland (2021)", Part(_GAUSSIAN), _DRAWS, _LEAST_SQUARES),
+    "aas_gaussian": Preset(
+        "Aas, Jullum & Løland (2021)", "gaussian", "kernel_draws", _LEAST_SQUARES, note=_LOCAL
+    ),
     "aas_copula": Preset(
         "Aas, Jullum & Løland (2021)",
-        Part(_GAUSSIAN, {"conditional": "copula"}),
-        _DRAWS,
+        "gaussian",
+        "kernel_draws",
         _LEAST_SQUARES,
+        options={"conditional": "copula"},
+        note=_LOCAL,
     ),
     "aas_empirical": Preset(
         "Aas, Jullum & Løland (2021)",
-        Part(_GAUSSIAN, {"conditional": "empirical", "n_draws": 100}),
-        _DRAWS,
+        "gaussian",
+        "kernel_draws",
         _LEAST_SQUARES,
+        options={"conditional": "empirical", "n_draws": 100},
+        note=_LOCAL,
     ),
     "sage": Preset(
         "Covert, Lundberg & Lee (2020), SAGE",
-        Part(_MARGINAL),
-        _ORDERS,
-        _JOINING,
+        "marginal",
+        "permutations",
+        "permutations",
         note="Every subset is priced on all rows; the publication draws one row an order.",
     ),
     "broto": Preset(
         "Broto, Bachoc & Depecker (2020), all subsets",
-        Part("values.neighbours:NeighbourValues"),
-        Part("designs.exhaustive:ExhaustiveDesign"),
+        "neighbours",
+        "exhaustive",
         _LEAST_SQUARES,
         n_subsets=None,
-        needs_model=False,
     ),
     "broto_sampled": Preset(
         "Broto, Bachoc & Depecker (2020), random permutations",
-        Part("values.neighbours:NeighbourValues"),
-        _ORDERS,
-        _JOINING,
-        needs_model=False,
+        "neighbours",
+        "permutations",
+        "permutations",
     ),
     "williamson": Preset(
         "Williamson & Feng (2020)",
-        Part("values.retrained:RetrainedValues"),
-        _DRAWS,
+        "retrained",
+        "kernel_draws",
         _LEAST_SQUARES,
         note="K = 500 as in the paper; its authors recommend twice the number of rows.",
     ),
-    "covert_lee": Preset("Covert & Lee (2021)", Part(_MARGINAL), _PAIRS, _LEAST_SQUARES),
-    "mdi": Measure(
+    "covert_lee": Preset("Covert & Lee (2021)", "marginal", "paired_draws", _LEAST_SQUARES),
+    "mdi": Preset(
         "Breiman (2003), mean decrease in impurity",
-        Part("values.mdi:mdi_effects"),
-        note="Measured in sample; not a value of a game.",
+        "mdi",
+        "leave_one_out",
+        "total_sobol",
+        n_subsets=None,
+        note="Measured in sample, its explained variance too; no Shapley effect.",
     ),
     "sobol_mda": Preset(
         "Bénard, Da Veiga & Scornet (2022), Sobol-MDA",
-        Part("values.forest_game:projected_forest_game"),
-        Part("designs.leave_one_out:LeaveOneOutDesign"),
-        Part("solve.total_sobol:TotalSobolSolver"),
+        "projected_forest",
+        "leave_one_out",
+        "total_sobol",
         n_subsets=None,
-        note="Total Sobol indices, not Shapley effects.",
+        note="Total Sobol indices, not Shapley effects: they do not sum to what is explained.",
     ),
 }

@@ -86,6 +86,10 @@ class EffectsResult:
         What a reader must know, in plain sentences.
     target : str or None
         The name of y.
+    per_output : dict of float arrays of shape (n_players,) or None
+        Effects on each class or output alone, from the same evaluations, when there are several.
+        They sum to the explained variance of that output; `effects` are their means, weighted by
+        the variances of the outputs (but for the sign constraint).
     version : str
         The version of shaff that computed the effects.
 
@@ -118,6 +122,7 @@ class EffectsResult:
     random_state: int | None = None
     notes: tuple[str, ...] = ()
     target: str | None = None
+    per_output: dict[str, FloatArray] | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -136,6 +141,8 @@ class EffectsResult:
             checked[field] = _frozen(getattr(self, field), (p,), field)
         checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
+        if self.per_output is not None:
+            checked["per_output"] = _frozen_arrays(self.per_output, p)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -554,8 +561,12 @@ def _frozen_errors(
     unknown = set(errors) - set(ERROR_SOURCES)
     if unknown:
         raise ValueError(f"standard_errors has unknown sources {sorted(unknown)}.")
-    frozen = {source: _frozen(error, (p,), source) for source, error in errors.items()}
-    return {source: error for source, error in frozen.items() if error is not None}
+    return _frozen_arrays(errors, p)
+
+
+def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
+    frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    return {name: array for name, array in frozen.items() if array is not None}
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

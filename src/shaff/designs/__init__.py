@@ -12,6 +12,8 @@ import numpy.typing as npt
 from shaff.designs.exhaustive import ExhaustiveDesign
 from shaff.designs.forest_paths import WEIGHTINGS, ForestPaths, ForestPathsDesign, path_subsets
 from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.designs.kernel_draws import KernelDrawsDesign
+from shaff.designs.leave_one_out import LeaveOneOutDesign
 from shaff.designs.leverage import LeverageDesign
 from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.designs.permutations import PermutationDesign
@@ -100,7 +102,9 @@ def _forest_paths(context: DesignContext, setting: ForestPaths | None = None) ->
     )
 
 
-def _permutations(kind: Literal["antithetic", "orthogonal"]) -> Callable[[DesignContext], Design]:
+def _permutations(
+    kind: Literal["antithetic", "orthogonal", "plain"],
+) -> Callable[[DesignContext], Design]:
     def make(context: DesignContext) -> Design:
         return PermutationDesign(
             context.n_players, context.budget, kind=kind, random_state=context.seed
@@ -118,6 +122,11 @@ DESIGNS: dict[str, Callable[[DesignContext], Design]] = {
     "antithetic": _permutations("antithetic"),
     "orthogonal": _permutations("orthogonal"),
     "exhaustive": _exhaustive,
+    # Those of the other systems in the paper's Table 1.
+    "permutations": _permutations("plain"),
+    "kernel_draws": lambda c: KernelDrawsDesign(c.n_players, c.budget, c.seed),
+    "paired_draws": lambda c: KernelDrawsDesign(c.n_players, c.budget // 2, c.seed, paired=True),
+    "leave_one_out": lambda c: LeaveOneOutDesign(c.n_players),
 }
 
 

@@ -1,32 +1,43 @@
-"""How much of each table a quick and a full study run."""
+"""How much a quick and a full study run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Self
 
 from shaff.paper.runs import Task
-from shaff.paper.tables import EXPERIMENT_ROWS, Row, Table
 
 RETRAINED = frozenset({"williamson", "paths_retrained", "pairs_retrained"})
+EXPERIMENT_ROWS = {"1a": 3000, "1b": 3000, "2": 10_000, "3": 2000}
+N_SUBSETS = 500
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Repetitions and sizes for systems that fit one model, or one a subset.
+    """Repetitions and sizes.
 
     Parameters
     ----------
     repetitions, n_trees : int
-    max_subsets : int
+    max_subsets : float
         Upper limit on the K of a table.
-    max_rows : int
+    max_rows : float
         Upper limit on the rows of an experiment.
     """
 
     repetitions: int
     n_trees: int
-    max_subsets: int = 3000
-    max_rows: int = 10_000
+    max_subsets: float = inf
+    max_rows: float = inf
+
+    def limited(self, repetitions: int | None, n_trees: int | None) -> Self:
+        """No more than these repetitions and trees."""
+        return replace(
+            self,
+            repetitions=min(self.repetitions, repetitions or self.repetitions),
+            n_trees=min(self.n_trees, n_trees or self.n_trees),
+        )
 
 
 @dataclass(frozen=True)
@@ -39,38 +50,62 @@ class Study:
         For systems that fit once.
     retrained : Effort
         For systems that fit a forest for every subset.
+    convergence : Effort
+        For errors by the number of rows.
+    growth : Effort
+        For the times of Table 2.
+    seed : int
+        Of the first repetition; the others follow.
     """
 
     one_model: Effort
     retrained: Effort
+    convergence: Effort
+    growth: Effort
+    seed: int = 0
+
+    def limited(
+        self, repetitions: int | None = None, n_trees: int | None = None, seed: int = 0
+    ) -> Self:
+        """The same study with no more than these repetitions and trees, from another seed."""
+        return replace(
+            self,
+            one_model=self.one_model.limited(repetitions, n_trees),
+            retrained=self.retrained.limited(repetitions, n_trees),
+            convergence=self.convergence.limited(repetitions, n_trees),
+            seed=seed,
+        )
 
     def effort(self, system: str) -> Effort:
-        """The effort for a system."""
+        """The effort for a system in the tables and figures of the paper."""
         return self.retrained if system in RETRAINED else self.one_model
 
-    def tasks(self, row: Row, experiment: str) -> list[Task]:
-        """The runs behind one cell of a table; the seeds are 0, 1, ... ."""
-        effort = self.effort(row.system)
+    def tasks(self, system: str, experiment: str, n_subsets: int = N_SUBSETS) -> list[Task]:
+        """The runs behind one cell of a table, one a repetition."""
+        effort = self.effort(system)
+        n_rows = EXPERIMENT_ROWS[experiment]
+        return self.repeat(effort, experiment, system, n_rows, n_subsets)
+
+    def repeat(
+        self, effort: Effort, experiment: str, system: str, n_rows: int, n_subsets: int
+    ) -> list[Task]:
+        """One task a repetition, within the limits of the effort."""
+        n, k = int(min(n_rows, effort.max_rows)), int(min(n_subsets, effort.max_subsets))
         return [
-            Task(
-                experiment,
-                row.system,
-                seed,
-                min(EXPERIMENT_ROWS[experiment], effort.max_rows),
-                min(row.n_subsets, effort.max_subsets),
-                effort.n_trees,
-            )
-            for seed in range(effort.repetitions)
+            Task(experiment, system, self.seed + repetition, n, k, effort.n_trees)
+            for repetition in range(effort.repetitions)
         ]
 
-    def table_tasks(self, table: Table) -> list[Task]:
-        """The runs behind a table, first repetitions first, so that a part of it says something."""
-        cells = [self.tasks(row, name) for row in table.rows for name in table.experiments]
-        return sorted((task for cell in cells for task in cell), key=lambda task: task.seed)
 
-
-FULL = Study(Effort(repetitions=30, n_trees=500), Effort(repetitions=3, n_trees=100))
+FULL = Study(
+    one_model=Effort(30, n_trees=500),
+    retrained=Effort(3, n_trees=100),
+    convergence=Effort(3, n_trees=100),
+    growth=Effort(1, n_trees=20),
+)
 QUICK = Study(
-    Effort(repetitions=2, n_trees=100, max_subsets=1000, max_rows=3000),
-    Effort(repetitions=1, n_trees=20, max_subsets=100, max_rows=1500),
+    one_model=Effort(2, n_trees=50, max_subsets=1000, max_rows=2000),
+    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=1000),
+    convergence=Effort(1, n_trees=30, max_subsets=200, max_rows=4000),
+    growth=Effort(1, n_trees=10, max_subsets=50, max_rows=500),
 )

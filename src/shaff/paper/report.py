@@ -1,50 +1,156 @@
-"""Tables of a study as text: our errors beside the paper's."""
+"""A study as text: our errors beside the paper's, and which of its claims hold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.resources import files
+
 import numpy as np
 
-from shaff.paper.plan import Study
-from shaff.paper.runs import Run, RunStore
-from shaff.paper.tables import Row, Table
+from shaff._version import __version__
+from shaff.paper.claims import CLAIMS
+from shaff.paper.growth import growth_markdown
+from shaff.paper.plan import RETRAINED, Effort, Study
+from shaff.paper.results import Results
+from shaff.paper.runs import Run
+from shaff.paper.systems import draw_experiment
+from shaff.paper.tables import FIGURES, TABLES, Row, Table
 
 
-def table_markdown(table: Table, study: Study, store: RunStore) -> str:
-    """A table in Markdown: mean error ± its standard error, then the paper's figure.
-
-    Cells whose runs are not all there yet say how many are.
+def table_markdown(table: Table, results: Results) -> str:
+    """A table in Markdown: mean error ± its standard error (repetitions), then the paper's.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from shaff.paper.plan import QUICK
     >>> from shaff.paper.report import table_markdown
+    >>> from shaff.paper.results import Results
     >>> from shaff.paper.runs import RunStore
     >>> from shaff.paper.tables import NUMBER_OF_SUBSETS
     >>> store = RunStore(pathlib.Path(tempfile.mkdtemp()) / "runs.json")
-    >>> print(table_markdown(NUMBER_OF_SUBSETS, QUICK, store).splitlines()[-1])
+    >>> print(table_markdown(NUMBER_OF_SUBSETS, Results(QUICK, store)).splitlines()[-2])
     | K = 3000 | no run | 0.21 |
     """
     header = ["", *(f"{name}, ours | {name}, paper" for name in table.experiments)]
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * (1 + 2 * len(table.experiments))]
-    for row in table.rows:
-        cells = [_cell(row, name, study, store) for name in table.experiments]
-        lines.append("| " + " | ".join([row.label, *cells]) + " |")
-    return "\n".join([f"**{table.title}**", "", *lines])
+    body = [
+        [row.label, *(_cell(row, name, results) for name in table.experiments)]
+        for row in table.rows
+    ]
+    return _markdown(header, body, 1 + 2 * len(table.experiments))
 
 
-def _cell(row: Row, experiment: str, study: Study, store: RunStore) -> str:
-    tasks = study.tasks(row, experiment)
-    runs = [run for task in tasks if (run := store.get(task)) is not None]
+def _markdown(header: Sequence[str], body: Sequence[Sequence[str]], n_columns: int) -> str:
+    lines = [header, *body]
+    text = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join([text[0], "|" + "---|" * n_columns, *text[1:]])
+
+
+def _cell(row: Row, experiment: str, results: Results) -> str:
     printed = row.printed.get(experiment)
-    return f"{_ours(runs, len(tasks))} | {'–' if printed is None else f'{printed:.2f}'}"
+    found = _mean(results.runs(row.system, experiment, row.n_subsets))
+    return f"{found} | {'–' if printed is None else f'{printed:.2f}'}"
 
 
-def _ours(runs: list[Run], wanted: int) -> str:
+def _mean(runs: list[Run]) -> str:
     if not runs:
         return "no run"
     errors = np.array([run.error for run in runs])
     text = f"{errors.mean():.3f}"
     if len(errors) > 1:
         text += f" ± {errors.std(ddof=1) / np.sqrt(len(errors)):.3f}"
-    return text if len(errors) == wanted else f"{text} ({len(errors)} of {wanted} runs)"
+    return f"{text} ({len(errors)})"
+
+
+def effects_markdown(results: Results, experiment: str) -> str:
+    """Mean effects of the systems of a figure, under the exact ones."""
+    drawn = draw_experiment(results.study.tasks("shaff", experiment)[0])
+    body = [["exact", *(f"{effect:.3f}" for effect in drawn.effects), "–"]]
+    for label, system in FIGURES[experiment].items():
+        effects = results.effects(system, experiment)
+        if effects is not None:
+            mean = [f"{effect:.3f}" for effect in effects.mean(axis=0)]
+            body.append([label, *mean, str(len(effects))])
+    return _markdown(["", *drawn.names, "repetitions"], body, len(drawn.names) + 2)
+
+
+def convergence_markdown(results: Results) -> str:
+    """Mean error by the number of rows."""
+    body = [
+        [curve.experiment, curve.label, str(n), f"{np.mean(errors):.3f} ({len(errors)})"]
+        for curve in results.curves()
+        for n, errors in curve.errors.items()
+    ]
+    return _markdown(["experiment", "system", "rows", "error"], body, 4) if body else "No run yet."
+
+
+def claims_markdown(results: Results) -> str:
+    """The paper's claims, each with our verdict."""
+    words = {True: "holds", False: "**does not hold**"}
+    body = []
+    for claim in CLAIMS:
+        verdict = claim.check(results)
+        body.append([claim.text, *(("no run", "") if verdict is None else
+                                   (words[verdict[0]], verdict[1]))])  # fmt: skip
+    return _markdown(["the paper says", "in our runs", "errors or effects"], body, 3)
+
+
+def settings_markdown(study: Study) -> str:
+    """What was run, in sentences."""
+    retrained = ", ".join(sorted(RETRAINED))
+    lines = [
+        f"- Systems with one model: {_effort(study.one_model, study)}.",
+        f"- Systems that fit a forest for every subset ({retrained}): "
+        f"{_effort(study.retrained, study)}.",
+        f"- Convergence: {_effort(study.convergence, study)}.",
+        f"- Times of Table 2: {_effort(study.growth, study)}.",
+        "- The defaults of shaff use neither these trees nor K: they choose model and subsets.",
+        f"- shaff {__version__}. A cell says in brackets how many repetitions it holds.",
+    ]
+    return "\n".join(lines)
+
+
+def _effort(effort: Effort, study: Study) -> str:
+    limits = [
+        f"at most {limit:g} {what}"
+        for limit, what in ((effort.max_rows, "rows"), (effort.max_subsets, "subsets"))
+        if limit != float("inf")
+    ]
+    seeds = f"seeds from {study.seed}"
+    planned = f"up to {effort.repetitions} repetitions ({seeds}), {effort.n_trees} trees"
+    return ", ".join([planned, *limits])
+
+
+def tables_text(results: Results) -> str:
+    """All tables, each under its title."""
+    parts = [
+        "## Table 2: time as it grows",
+        growth_markdown(results.study, results.store),
+    ]
+    for table in TABLES:
+        parts += [f"## {table.title}", table_markdown(table, results)]
+    for experiment in FIGURES:
+        parts += [
+            f"## Experiment {experiment}: mean effects",
+            effects_markdown(results, experiment),
+        ]
+    parts += ["## Error by the number of rows", convergence_markdown(results)]
+    parts += ["## The paper's claims", claims_markdown(results)]
+    return "\n\n".join(parts)
+
+
+def page(results: Results, images: Sequence[str]) -> str:
+    """The whole page: what was run, tables, figures, and where and why we differ."""
+    words = files("shaff.paper")
+    pictures = "\n\n".join(f"![{name}]({name})" for name in images)
+    return "\n\n".join(
+        [
+            words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
+            settings_markdown(results.study),
+            tables_text(results),
+            "## Figures",
+            pictures,
+            words.joinpath("discussion.md").read_text(encoding="utf-8").strip(),
+            "",
+        ]
+    )

@@ -18,7 +18,7 @@ class Task:
     Parameters
     ----------
     experiment : str
-        "1a", "1b", "2" or "3".
+        "1a", "1b", "2" or "3"; "p=20" for independent inputs of that number.
     system : str
         A name of `shaff.paper.systems.SYSTEMS`.
     seed : int
@@ -60,12 +60,18 @@ class Run:
     error : float
         Sum over the variables of the absolute difference to the exact effects.
     seconds : float
-        Wall-clock time, the fit of the model included.
+        Processor time, the fit of the model included: other work on the machine does not count.
+    explained : float
+        v(all).
+    n_evaluated : int
+        Subsets that were priced.
     """
 
     effects: list[float]
     error: float
     seconds: float
+    explained: float
+    n_evaluated: int
 
 
 class RunStore:
@@ -82,7 +88,7 @@ class RunStore:
     >>> from shaff.paper.runs import Run, RunStore, Task
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.json"
     >>> task = Task("2", "shaff", seed=0, n_rows=100, n_subsets=50, n_trees=10)
-    >>> RunStore(path).add(task, Run([0.5, 0.25], 0.1, 2.0))
+    >>> RunStore(path).add(task, Run([0.5, 0.25], 0.1, 2.0, 0.8, 50))
     >>> RunStore(path).get(task).effects
     [0.5, 0.25]
     """
@@ -120,8 +126,5 @@ class RunStore:
 
 def _rounded(run: Run) -> dict[str, Any]:
     fields = asdict(run)
-    return {
-        "effects": [round(effect, 5) for effect in fields["effects"]],
-        "error": round(fields["error"], 5),
-        "seconds": round(fields["seconds"], 3),
-    }
+    fields["effects"] = [round(effect, 5) for effect in run.effects]
+    return {k: round(v, 5) if isinstance(v, float) else v for k, v in fields.items()}

@@ -3,49 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import monotonic
 
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
-from shaff.paper.plan import Study
+from shaff.paper.growth import growth_tasks
+from shaff.paper.plan import RETRAINED, Study
+from shaff.paper.results import (
+    CONVERGENCE_EXPERIMENTS,
+    CONVERGENCE_ROWS,
+    CONVERGENCE_SYSTEMS,
+    convergence_tasks,
+)
 from shaff.paper.runs import Run, RunStore, Task
 from shaff.paper.systems import run_task
-from shaff.paper.tables import TABLES, Table
+from shaff.paper.tables import FIGURES, TABLES, Table
+
+Tell = Callable[[Task, Run, int], None]
 
 
-def missing_tasks(study: Study, store: RunStore, tables: Iterable[Table] = TABLES) -> list[Task]:
-    """The tasks of the tables without a run, each once, first repetitions first.
+def table_tasks(study: Study, tables: Iterable[Table] = TABLES) -> list[Task]:
+    """The runs behind tables."""
+    cells = (
+        study.tasks(row.system, experiment, row.n_subsets)
+        for table in tables
+        for row in table.rows
+        for experiment in table.experiments
+    )
+    return [task for cell in cells for task in cell]
+
+
+def figure_tasks(study: Study) -> list[Task]:
+    """The runs behind the figures, the convergence plot among them."""
+    boxes = (
+        study.tasks(system, experiment)
+        for experiment, panels in FIGURES.items()
+        for system in panels.values()
+    )
+    lines = (
+        convergence_tasks(study, system, experiment, n_rows)
+        for system in CONVERGENCE_SYSTEMS.values()
+        for experiment in CONVERGENCE_EXPERIMENTS
+        for n_rows in CONVERGENCE_ROWS
+    )
+    return [task for tasks in (*boxes, *lines) for task in tasks]
+
+
+def all_tasks(study: Study) -> list[Task]:
+    """Everything, each task once: first repetitions first, retrained systems at the end.
+
+    So a study that is stopped says something about all that is fast.
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> from shaff.paper.plan import QUICK
-    >>> from shaff.paper.runs import RunStore
-    >>> from shaff.paper.study import missing_tasks
-    >>> store = RunStore(pathlib.Path(tempfile.mkdtemp()) / "runs.json")
-    >>> {task.seed for task in missing_tasks(QUICK, store)[:5]}
-    {0}
+    >>> from shaff.paper.study import all_tasks
+    >>> tasks = all_tasks(QUICK)
+    >>> tasks[0].seed, len(set(tasks)) == len(tasks)
+    (0, True)
     """
-    tasks = {task.key: task for table in tables for task in study.table_tasks(table)}
-    lacking = [task for task in tasks.values() if store.get(task) is None]
-    return sorted(lacking, key=lambda task: task.seed)
+    tasks = dict.fromkeys([*table_tasks(study), *figure_tasks(study), *growth_tasks(study)])
+    return sorted(tasks, key=lambda task: (task.system in RETRAINED, task.seed, task.n_rows))
 
 
-def run_study(
-    study: Study,
+def run_tasks(
+    tasks: Iterable[Task],
     store: RunStore,
     *,
-    tables: Iterable[Table] = TABLES,
     n_jobs: int | None = None,
-    tell: Callable[[Task, Run], None] | None = None,
+    seconds: float | None = None,
+    tell: Tell | None = None,
 ) -> None:
-    """Run the missing tasks in parallel processes; every run is on disk once it is done."""
-    tasks = missing_tasks(study, store, tables)
-    jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for task, run in jobs(delayed(_named_run)(task) for task in tasks):
+    """Run the tasks that the store lacks, in processes; every run is on disk once it is done.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+    store : RunStore
+    n_jobs : int, optional
+    seconds : float or None
+        No run is started after this time.
+    tell : callable, optional
+        Told of each run, and how many are left.
+    """
+    lacking = [task for task in tasks if store.get(task) is None]
+    end = None if seconds is None else monotonic() + seconds
+    # Handed out one by one, so that the deadline is checked before each.
+    jobs = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+    )
+    started = (delayed(_named_run)(task) for task in lacking if end is None or monotonic() < end)
+    for done, (task, run) in enumerate(jobs(started), start=1):
         store.add(task, run)
         if tell is not None:
-            tell(task, run)
+            tell(task, run, len(lacking) - done)
 
 
 def _named_run(task: Task) -> tuple[Task, Run]:
-    return task, run_task(task)
+    # One thread a run: the runs share the cores.
+    with threadpool_limits(1):
+        return task, run_task(task)

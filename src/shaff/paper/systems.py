@@ -3,130 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Protocol
+from time import process_time
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from shaff.datasets import Experiment, experiment_1a, experiment_1b, experiment_2
-from shaff.designs.forest_paths import ForestPaths, ForestPathsDesign, path_subsets
-from shaff.designs.kernel_draws import KernelDrawsDesign
+from shaff.columns import read_table
+from shaff.datasets import (
+    COEFFICIENTS,
+    NOISE_SHARE,
+    Experiment,
+    experiment_1a,
+    experiment_1b,
+    experiment_2,
+    experiment_3,
+)
+from shaff.designs import ForestPaths
 from shaff.effects import ShapleyEffects
 from shaff.paper.runs import Run, Task
-from shaff.presets import PRESETS, Part, solve_game
-from shaff.protocols import Design, Effects
-from shaff.solve.least_squares import LeastSquaresSolver
+from shaff.presets import PRESETS, PricedBy, order_levels
 from shaff.subsets import FloatArray
-from shaff.values.forest_game import projected_forest_game
 from shaff.values.held_out import paper_forest
 
 EXPERIMENTS: dict[str, Callable[[int, int], Experiment]] = {
     "1a": experiment_1a,
     "1b": experiment_1b,
     "2": experiment_2,
+    "3": experiment_3,
 }
 
-_PROJECTED = Part("values.forest_game:projected_forest_game")
-_RETRAINED = Part("values.retrained:RetrainedValues")
-_MARGINAL = Part("values.marginal:MarginalValues")
-_PATH_DEPENDENT = Part("values.path_dependent:PathDependentValues")
+# From the forest of the paper and K to what is fitted.
+System = Callable[[RandomForestRegressor, int], ShapleyEffects]
 
 
-@dataclass(frozen=True)
-class Combination:
-    """A row of Table 4: subsets from forest paths (pIS) or the kernel (pMC), K draws in pairs.
-
-    Parameters
-    ----------
-    values : Part
-    paths : bool
-        Draw along the paths of a forest, with the paper's weights; else from the Shapley kernel.
-    """
-
-    values: Part
-    paths: bool
-
-    def effects(
-        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> FloatArray:
-        """The three steps with the constrained least squares of the paper."""
-        data = (experiment.X, experiment.y)
-        game = self.values(*data, estimator=forest, random_state=seed)
-        if not self.paths:
-            design: Design = KernelDrawsDesign(game.n_players, n_subsets, seed, paired=True)
-            return solve_game(game, design, LeastSquaresSolver()).effects
-        grown = game if self.values is _PROJECTED else projected_forest_game(
-            *data, forest, random_state=seed
-        )  # fmt: skip
-        paths = ForestPathsDesign(
-            *path_subsets(grown.forest), n_subsets, paired_weights="published", random_state=seed
-        )
-        # Which players take part is known once the subsets are drawn.
-        paths.draw()
-        return solve_game(game, paths, LeastSquaresSolver(active=paths.active)).effects
+def _defaults(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
+    """shaff as it comes: neither the forest nor the number of subsets is used."""
+    return ShapleyEffects()
 
 
-@dataclass(frozen=True)
-class OtherSystem:
-    """A system of Table 1 by the name of its preset."""
-
-    preset: str
-
-    def effects(
-        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> FloatArray:
-        """Effects of the preset with the paper's forest."""
-        system: Any = PRESETS[self.preset]
-        found: Effects = system.effects(
-            experiment.X, experiment.y, forest, n_subsets=n_subsets, random_state=seed
-        )
-        return found.effects
+def _published(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
+    design = ForestPaths(n_draws=n_subsets, paired_weights="published")
+    return ShapleyEffects.as_published(estimator=forest, design=design)
 
 
-class Published:
-    """SHAFF as published, through the public interface."""
+def _along_paths(values: str) -> System:
+    """Subsets from forest paths (pIS): K draws and their complements, the paper's weights."""
 
-    def effects(
-        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> FloatArray:
-        """Effects from K draws."""
+    def make(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
+        priced_by = PricedBy(values, forest, paths_of=forest)
         design = ForestPaths(n_draws=n_subsets, paired_weights="published")
-        model = ShapleyEffects.as_published(estimator=forest, design=design, random_state=seed)
-        return model.fit(experiment.X, experiment.y).effects_
+        return ShapleyEffects(priced_by, design=design, solver="least_squares")
+
+    return make
 
 
-class Defaults:
-    """shaff as it comes: its own model, design and number of subsets."""
+def _in_pairs(values: str) -> System:
+    """Subsets from the Shapley kernel (pMC): K draws and their complements."""
 
-    def effects(
-        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> FloatArray:
-        """Effects; neither the forest nor the number of subsets is used."""
-        return ShapleyEffects(random_state=seed).fit(experiment.X, experiment.y).effects_
+    def make(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
+        priced_by = PricedBy(values, forest)
+        return ShapleyEffects(
+            priced_by, design="paired_draws", solver="least_squares", n_subsets=2 * n_subsets
+        )
+
+    return make
 
 
-class System(Protocol):
-    """What a row of a table needs."""
+def _preset(name: str) -> System:
+    def make(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
+        settings: dict[str, Any] = {}
+        if PRESETS[name].values != "neighbours":
+            settings["estimator"] = forest
+        if PRESETS[name].n_subsets is not None:
+            settings["n_subsets"] = n_subsets
+        return ShapleyEffects.preset(name, **settings)
 
-    def effects(
-        self, experiment: Experiment, forest: RandomForestRegressor, n_subsets: int, seed: int
-    ) -> FloatArray:
-        """Estimated effects, shape (n_variables,)."""
-        ...
+    return make
 
 
 SYSTEMS: dict[str, System] = {
-    "shaff": Defaults(),
-    "shaff_published": Published(),
-    "paths_retrained": Combination(_RETRAINED, paths=True),
-    "paths_marginal": Combination(_MARGINAL, paths=True),
-    "paths_tree_shap": Combination(_PATH_DEPENDENT, paths=True),
-    "pairs_projected": Combination(_PROJECTED, paths=False),
-    "pairs_retrained": Combination(_RETRAINED, paths=False),
-    "williamson": OtherSystem("williamson"),
-    "sage": OtherSystem("sage"),
+    "shaff": _defaults,
+    "shaff_published": _published,
+    "paths_retrained": _along_paths("retrained"),
+    "paths_marginal": _along_paths("marginal"),
+    "paths_tree_shap": _along_paths("path_dependent"),
+    "pairs_projected": _in_pairs("projected_forest"),
+    "pairs_retrained": _in_pairs("retrained"),
+    "williamson": _preset("williamson"),
+    "sage": _preset("sage"),
+    "broto": _preset("broto"),
+    "mdi": _preset("mdi"),
 }
 
 
@@ -141,13 +108,47 @@ def run_task(task: Task) -> Run:
     >>> len(run.effects), 0 < run.error < 1
     (15, True)
     """
-    experiment = EXPERIMENTS[task.experiment](task.n_rows, task.seed)
+    experiment = draw_experiment(task)
     forest = paper_forest(task.n_trees)
     if task.experiment == "1b":
         forest.set_params(max_features=1.0)
-    start = perf_counter()
-    system = SYSTEMS[task.system]
-    effects = system.effects(experiment, forest, task.n_subsets, task.seed)
-    seconds = perf_counter() - start
-    error = float(np.abs(effects - experiment.effects).sum())
-    return Run([float(effect) for effect in effects], error, seconds)
+    model = SYSTEMS[task.system](forest, task.n_subsets).set_params(random_state=task.seed)
+    X = _ordered(experiment) if task.system == "shaff_published" else experiment.X
+    start = process_time()
+    result = model.fit(X, experiment.y).result_
+    seconds = process_time() - start
+    error = float(np.abs(result.effects - experiment.effects).sum())
+    effects = [float(effect) for effect in result.effects]
+    return Run(effects, error, seconds, result.explained_variance, result.n_subsets)
+
+
+def draw_experiment(task: Task) -> Experiment:
+    """The data of a task: an experiment of the paper, or ``p=...`` columns to measure time on."""
+    if task.experiment in EXPERIMENTS:
+        return EXPERIMENTS[task.experiment](task.n_rows, task.seed)
+    return linear_experiment(task.n_rows, int(task.experiment.removeprefix("p=")), task.seed)
+
+
+def linear_experiment(n: int, p: int, seed: int) -> Experiment:
+    """Independent inputs of any number, the first eleven with experiment 1's coefficients.
+
+    Examples
+    --------
+    >>> from shaff.paper.systems import linear_experiment
+    >>> linear_experiment(50, 30, 0).X.shape
+    (50, 30)
+    """
+    rng = np.random.default_rng(seed)
+    beta = np.zeros(p)
+    beta[: len(COEFFICIENTS)] = COEFFICIENTS[:p]
+    effects = (1 - NOISE_SHARE) * beta**2 / (beta @ beta)
+    X = rng.standard_normal((n, p))
+    noise = np.sqrt(beta @ beta * NOISE_SHARE / (1 - NOISE_SHARE)) * rng.standard_normal(n)
+    names = tuple(f"X{j + 1}" for j in range(p))
+    return Experiment(X, X @ beta + noise, effects, names, lambda masks: masks @ effects)
+
+
+def _ordered(experiment: Experiment) -> FloatArray:
+    """Factors as the paper's software reads them; the presets do this themselves."""
+    table = read_table(experiment.X)
+    return order_levels(table.X, experiment.y[:, None], table.categorical)

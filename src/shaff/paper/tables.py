@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-EXPERIMENT_ROWS = {"1a": 3000, "1b": 3000, "2": 10_000, "3": 2000}
+from shaff.paper.plan import N_SUBSETS
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Row:
     label: str
     system: str
     printed: dict[str, float] = field(default_factory=dict)
-    n_subsets: int = 500
+    n_subsets: int = N_SUBSETS
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Table:
     rows: tuple[Row, ...]
 
 
+DEFAULTS = Row("shaff, defaults", "shaff")
+
 COMPETITORS = Table(
     "Table 3: SHAFF against other Shapley algorithms",
     ("1a", "1b", "2"),
@@ -44,7 +46,8 @@ COMPETITORS = Table(
         Row("SHAFF", "shaff_published", {"1a": 0.25, "1b": 0.80, "2": 0.15}),
         Row("Williamson", "williamson", {"1a": 0.64, "1b": 1.17, "2": 0.24}),
         Row("SAGE", "sage", {"1a": 0.33, "1b": 1.16, "2": 0.18}),
-        Row("shaff, defaults", "shaff"),
+        Row("SAGE, K = 3000", "sage", {}, 3000),
+        DEFAULTS,
     ),
 )
 
@@ -52,31 +55,42 @@ COMBINATIONS = Table(
     "Table 4: ways to choose subsets x ways to price them",
     ("1a", "2"),
     (
-        Row("SHAFF", "shaff_published", {"1a": 0.25, "2": 0.15}),
+        Row("SHAFF (pIS/Projected-RF)", "shaff_published", {"1a": 0.25, "2": 0.15}),
         Row("pIS/Forest", "paths_retrained", {"1a": 0.23, "2": 0.13}),
         Row("pIS/Marginals", "paths_marginal", {"1a": 0.26, "2": 0.31}),
         Row("pIS/TreeSHAP", "paths_tree_shap", {"1a": 1.18, "2": 1.49}),
         Row("pMC/Projected-RF", "pairs_projected", {"1a": 0.55, "2": 0.29}),
         Row("pMC/Forest", "pairs_retrained", {"1a": 0.56, "2": 0.19}),
-        Row("shaff, defaults", "shaff"),
+        DEFAULTS,
     ),
 )
 
 NUMBER_OF_SUBSETS = Table(
     "Table 5: SHAFF by the number of subsets K",
     ("1a",),
-    tuple(
-        Row(f"K = {k}", "shaff_published", {"1a": error}, k)
-        for k, error in (
-            (10, 0.67),
-            (50, 0.40),
-            (100, 0.30),
-            (200, 0.29),
-            (500, 0.25),
-            (1000, 0.22),
-            (3000, 0.21),
-        )
+    (
+        *(
+            Row(f"K = {k}", "shaff_published", {"1a": error}, k)
+            for k, error in (
+                (10, 0.67),
+                (50, 0.40),
+                (100, 0.30),
+                (200, 0.29),
+                (500, 0.25),
+                (1000, 0.22),
+                (3000, 0.21),
+            )
+        ),
+        DEFAULTS,
     ),
 )
 
 TABLES = (COMPETITORS, COMBINATIONS, NUMBER_OF_SUBSETS)
+
+# What each figure of the paper shows, by label of the panel.
+SHOWN = {"SHAFF": "shaff_published", "Williamson": "williamson", "SAGE": "sage"}
+FIGURES: dict[str, dict[str, str]] = {
+    "1a": {**SHOWN, "shaff, defaults": "shaff"},
+    "2": {**SHOWN, "shaff, defaults": "shaff"},
+    "3": {**SHOWN, "MDI": "mdi", "shaff, defaults": "shaff"},
+}

@@ -11,7 +11,7 @@ from shaff.subsets import BoolArray, FloatArray, Subsets
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
 from shaff.values.arrays import Arrays
-from shaff.values.boosters import MAX_NATIVE_CATEGORIES
+from shaff.values.boosters import max_native
 from shaff.values.categories import MeanTargets
 from shaff.values.cross_fitting import Fold
 from shaff.values.linear_start import LinearStart
@@ -21,8 +21,9 @@ from shaff.values.threads import Cancel
 class FoldColumns:
     """The columns as the booster of a fold sees them.
 
-    Categories stay as they are where the booster splits on categories and there are not too many
-    of them; otherwise they become mean targets, learnt from the training rows.
+    Categories stay as they are where the booster splits on categories and they have rows enough,
+    else it would fit their noise; otherwise they become mean targets of the booster's output,
+    learnt from the training rows.
     """
 
     def __init__(self, data: Arrays, fold: Fold, native: bool) -> None:
@@ -31,26 +32,31 @@ class FoldColumns:
         weight, y = data.weight[fold.train], data.y[fold.train]
         for column in np.flatnonzero(data.categorical):
             codes = data.X[fold.train, column]
-            if native and len(np.unique(codes[~np.isnan(codes)])) <= MAX_NATIVE_CATEGORIES:
+            if native and len(np.unique(codes[~np.isnan(codes)])) <= max_native(len(codes)):
                 self.categorical[column] = True
             else:
-                # Several outputs are ordered by the first: one number has to do.
-                self._means[int(column)] = MeanTargets(codes, y[:, :1], weight)
+                groups = None if data.row_groups is None else data.row_groups[fold.train]
+                self._means[int(column)] = MeanTargets(codes, y, weight, groups)
         # Libraries stumble over columns without a single value.
         self._void = np.isnan(data.X[fold.train]).all(axis=0)
 
-    def training(self, X: FloatArray) -> FloatArray:
+    @property
+    def depend_on_output(self) -> bool:
+        """Whether the boosters of several outputs see different columns."""
+        return bool(self._means)
+
+    def training(self, X: FloatArray, output: int) -> FloatArray:
         """The training rows, whose own targets stay out of their mean targets."""
         encoded = self._fill(X)
         for column, means in self._means.items():
-            encoded[:, column] = means.transform_training()[:, 0]
+            encoded[:, column] = means.transform_training()[:, output]
         return encoded
 
-    def other(self, X: FloatArray) -> FloatArray:
+    def other(self, X: FloatArray, output: int) -> FloatArray:
         """Any other rows."""
         encoded = self._fill(X)
         for column, means in self._means.items():
-            encoded[:, column] = means.transform(X[:, column])[:, 0]
+            encoded[:, column] = means.transform(X[:, column])[:, output]
         return encoded
 
     def _fill(self, X: FloatArray) -> FloatArray:
@@ -92,10 +98,16 @@ class BoostingFold:
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
-        self.train_X = columns.training(data.X[fold.train])
+        rows = data.X[fold.train]
+        n_sights = data.y.shape[1] if columns.depend_on_output else 1
+        self._train_X = [columns.training(rows, k) for k in range(n_sights)]
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
         self._features = None if start.linear is None else start.linear.fold_features(data.X)
+
+    def train_X(self, output: int) -> FloatArray:
+        """The training rows as the booster of an output sees them."""
+        return self._train_X[output % len(self._train_X)]
 
     def target(self, output: int) -> FloatArray:
         """What the booster is fitted to: the residual of the start on all columns."""
@@ -106,9 +118,11 @@ class BoostingFold:
     def set_trees(self, ensembles: list[Ensemble]) -> None:
         """The structure to replay, one ensemble an output."""
         self.codings = [Coding.of(ensemble) for ensemble in ensembles]
-        test = self.columns.other(self.data.X[self.fold.test])
-        rows = np.vstack([self.train_X, test])
-        self._codes = [coding.encode(rows) for coding in self.codings]
+        test = self.data.X[self.fold.test]
+        self._codes = [
+            coding.encode(np.vstack([self.train_X(k), self.columns.other(test, k)]))
+            for k, coding in enumerate(self.codings)
+        ]
 
     def start_residual(self, masks: BoolArray) -> FloatArray:
         """Residuals of the start, training rows first, shape (n_outputs, n_subsets, n_rows)."""
@@ -149,12 +163,13 @@ class BoostingFold:
         """Predictions of rows outside the data, shape (n_outputs, n_subsets, n_rows)."""
         n_train, start = len(self.fold.train), self.start_residual(masks)
         at_start = self._start_prediction(masks, X)
-        new, trees = self.columns.other(X), range(n_trees)
+        trees = range(n_trees)
         out = np.empty((len(start), len(masks), len(X)))
         for k, coding in enumerate(self.codings):
             # New rows ride along as held-out rows with target 0: what is left is -prediction.
             residual = np.concatenate([start[k, :, :n_train], -at_start[k]], axis=1)
-            codes = np.hstack([self._codes[k][:, :n_train], coding.encode(new)])
+            new = coding.encode(self.columns.other(X, k))
+            codes = np.hstack([self._codes[k][:, :n_train], new])
             _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, trees)
             out[k] = -residual[:, n_train:]
         return out

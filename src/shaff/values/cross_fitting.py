@@ -107,15 +107,22 @@ class HeldOutScore:
             raise ValueError("The rows that are held out have no weight.")
 
     def values(self, subsets: Subsets, errors: FloatArray, influences: bool) -> Values:
-        """Values from the squared errors of the rows, shape (n_subsets, n_rows)."""
+        """Values from the squared errors, shape (n_subsets, n_rows) or, to learn the value for
+        each output too, (n_subsets, n_rows, n_outputs)."""
+        by_output = None
+        if errors.ndim == 3:
+            by_output = self.outcome.explained_by_output(errors)
+            errors = errors.sum(axis=2)
         empty = subsets.sizes == 0
         if self.outcome.variance == 0:
             empty = np.ones(len(subsets), dtype=bool)
+        if by_output is not None:
+            by_output[empty] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             v = self.outcome.explained(errors, self.outcome.weight > 0)
             v[empty] = 0.0
             if not influences:
-                return Values(subsets, v)
+                return Values(subsets, v, by_output=by_output)
             psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return Values(subsets, v, psi)
+        return Values(subsets, v, psi, by_output=by_output)

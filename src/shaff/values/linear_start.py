@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
@@ -38,6 +39,8 @@ class LinearStart:
     scale : {"linear", "normal_scores", "quadratic"}
         The columns as they are; their ranks as normal quantiles, so that a monotone transform of
         a column changes nothing; or the columns, their squares and their products.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group know the mean target of a category without each other.
 
     Notes
     -----
@@ -52,8 +55,10 @@ class LinearStart:
         fold: Fold,
         categorical: BoolArray,
         scale: Scale,
+        row_groups: npt.NDArray[Any] | None = None,
     ) -> None:
         self.fold, self.categorical, self.scale = fold, categorical, scale
+        self._groups = None if row_groups is None else row_groups[fold.train]
         train = X[fold.train]
         self._y, self._weight = y[fold.train], weight[fold.train]
         # Plain columns need no reference to encode other rows, and rows may be many.
@@ -115,7 +120,7 @@ class LinearStart:
 
     def _encode(self, column: int, x: FloatArray, inner: bool) -> FloatArray:
         if self.categorical[column]:
-            means = MeanTargets(self._train[:, column], self._y, self._weight)
+            means = MeanTargets(self._train[:, column], self._y, self._weight, self._groups)
             return means.transform_training() if inner else means.transform(x)
         if self.scale == "normal_scores":
             return normal_scores(self._train[:, column], x)[:, None]

@@ -125,7 +125,7 @@ class ProjectedBoosting:
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        data = read_arrays(X, y, players, categorical, sample_weight)
+        data = read_arrays(X, y, players, categorical, sample_weight, row_groups)
         if start not in ("auto", "constant", *SCALES):
             raise ValueError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
         if estimator is not None:
@@ -209,8 +209,7 @@ class ProjectedBoosting:
         parts = []
         for wave in self._waves(len(masks)):
             residuals, _ = self._held_out_residuals(masks[wave])
-            errors = (residuals**2).sum(axis=2)
-            parts.append(self._score.values(subsets[wave], errors, influences))
+            parts.append(self._score.values(subsets[wave], residuals**2, influences))
         return Values.concatenate(parts)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -285,7 +284,9 @@ class ProjectedBoosting:
         usable = [s for s in scales if fits(s, n_train, data.X.shape[1]) or len(scales) == 1]
         for scale in usable:
             linear = [
-                LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
+                LinearStart(
+                    data.X, data.y, data.weight, fold, data.categorical, scale, data.row_groups
+                )
                 for fold in self.folds
             ]
             features = [part.fold_features(data.X) for part in linear]
@@ -315,7 +316,9 @@ class ProjectedBoosting:
         def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
             weight = model.train_weight if self._weighted else None
             target, categorical = model.target(output), model.columns.categorical
-            return read_ensemble(boosters.fit(clone, model.train_X, target, weight, categorical))
+            return read_ensemble(
+                boosters.fit(clone, model.train_X(output), target, weight, categorical)
+            )
 
         n_outputs = self._data.y.shape[1]
         tasks = [

@@ -87,16 +87,20 @@ class StackedValues:
         combined = [self._combine(predictions) for predictions in self._held_out(subsets)]
         means = np.stack([mean for mean, _ in combined])
         usable = combined[0][1]
-        errors = ((self.outcome.y - means) ** 2).sum(axis=2)
+        squares = (self.outcome.y - means) ** 2
+        errors = squares.sum(axis=2)
         v = self.outcome.explained(errors, usable)
         empty = subsets.sizes == 0
         v[empty] = 0.0
+        by_output = self.outcome.explained_by_output(squares, usable)
+        if by_output is not None:
+            by_output[empty] = 0.0
         if not influences:
-            return Values(subsets, v)
+            return Values(subsets, v, by_output=by_output)
         errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
         psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return Values(subsets, v, psi)
+        return Values(subsets, v, psi, by_output=by_output)
 
     def _moments(self, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gram matrix of the parts and their products with y, by fold, about the mean of y."""

@@ -1,0 +1,56 @@
+"""What ``shaff paper`` does: run, draw, write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shaff._files import replacing
+from shaff.paper.figures import convergence_figure, experiment_figure
+from shaff.paper.plan import Study
+from shaff.paper.report import page, tables_text
+from shaff.paper.results import Results
+from shaff.paper.runs import RunStore
+from shaff.paper.study import Tell, all_tasks, run_tasks
+from shaff.paper.tables import FIGURES
+
+
+def reproduce(
+    study: Study,
+    output: Path,
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+    tell: Tell | None = None,
+) -> str:
+    """Run what is missing, write ``runs.json``, figures and ``paper.md``; return the tables.
+
+    Parameters
+    ----------
+    study : Study
+    output : Path
+        A folder. The runs that it holds are not run again.
+    n_jobs : int, optional
+        Runs at once.
+    seconds : float or None
+        No run is started after this time; the page says what is there.
+    tell : callable, optional
+        Told of each run.
+    """
+    store = RunStore(output / "runs.json")
+    run_tasks(all_tasks(study), store, n_jobs=n_jobs, seconds=seconds, tell=tell)
+    results = Results(study, store)
+    write_page(results, output)
+    return tables_text(results)
+
+
+def write_page(results: Results, output: Path) -> None:
+    """The figures and the page of what has been run."""
+    figures = {f"experiment-{name}.png": experiment_figure(results, name) for name in FIGURES}
+    figures["convergence.png"] = convergence_figure(results)
+    drawn = {name: figure for name, figure in figures.items() if figure is not None}
+    output.mkdir(parents=True, exist_ok=True)
+    for name, figure in drawn.items():
+        with replacing(output / name) as path:
+            figure.savefig(path, dpi=110)
+    with replacing(output / "paper.md") as path:
+        path.write_text(page(results, list(drawn)), encoding="utf-8")
