@@ -45,20 +45,23 @@ def projected_tree_prediction(tree, subset, query, X, y, weight, min_node_size):
 
 
 def projected_forest_sums(trees, bags, subset, X, y, row_weight, min_node_size):
-    """Sums over the trees of the out-of-bag predictions and of their squared norms."""
-    total, squares = np.zeros(y.shape), np.zeros(len(y))
+    """Sums over the trees of the out-of-bag predictions and of their squares."""
+    total, squares = np.zeros(y.shape), np.zeros(y.shape)
     for tree, bag in zip(trees, bags, strict=True):
         for i in np.flatnonzero(bag == 0):
             m = projected_tree_prediction(
                 tree.tree_, subset, X[i], X, y, bag * row_weight, min_node_size
             )
             total[i] += m
-            squares[i] += (m**2).sum()
+            squares[i] += m**2
     return total, squares
 
 
-def path_subset_counts(trees):
-    """Number of root-to-leaf paths in which each set of variables is the set of some prefix."""
+def path_subset_counts(trees, player_of=None):
+    """Number of root-to-leaf paths in which each set of variables is the set of some prefix.
+
+    `player_of` maps columns to the players that own them; by default each column is its own.
+    """
     counts = Counter()
     for tree in (fitted.tree_ for fitted in trees):
         stack = [(0, [])]
@@ -67,6 +70,7 @@ def path_subset_counts(trees):
             if tree.children_left[node] < 0:
                 counts.update({frozenset(splits[:k]) for k in range(1, len(splits) + 1)})
                 continue
-            splits = [*splits, int(tree.feature[node])]
+            column = int(tree.feature[node])
+            splits = [*splits, column if player_of is None else player_of[column]]
             stack += [(tree.children_left[node], splits), (tree.children_right[node], splits)]
     return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -23,18 +24,20 @@ from shaff.values.cross_fitting import make_folds
 from shaff.values.linear_start import normal_scores
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.ridge import RidgeValues
+from shaff.values.threads import run_in_threads
 
 HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
 
-def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage):
+def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage, cancel=0):
     coding = Coding.of(ensemble)
     out = np.tile(np.asarray(residual, dtype=float), (len(masks), 1))
     _core.replay_boosting(
         ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
         ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
         coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
-        Subsets.from_masks(masks).words, learning_rate, shrinkage, out, np.zeros(1, np.uint8),
+        Subsets.from_masks(masks).words, learning_rate, shrinkage, out,
+        np.array([cancel], np.uint8),
     )  # fmt: skip
     return out
 
@@ -99,6 +102,14 @@ def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
         np.testing.assert_array_equal(row, alone[0])
 
 
+def test_kernel_stops_when_cancelled():
+    X, y = messy_data()
+    ensemble = read_ensemble(hist_gradient_boosting().fit(X, y))
+    everything = np.ones((1, 5), dtype=bool)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(ensemble, X, y, len(y), np.ones(len(y)), everything, 0.1, 1.0, cancel=1)
+
+
 @pytest.mark.parametrize("booster", ALL)
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_replay_on_all_columns_is_the_library_s_own_model(booster, missing):
@@ -127,7 +138,9 @@ def weighted_boosting(X, y, weight, groups, **options):
 def test_values_equal_the_definition(booster):
     X, y = messy_data(n=120)
     model = booster().fit(*messy_data(seed=3))
-    boosting = ProjectedBoosting.from_fitted(model, X, y, shrinkage=2.0, cv=3, random_state=0)
+    boosting = ProjectedBoosting.from_fitted(
+        model, X, y, shrinkage=2.0, early_stopping=False, cv=3, random_state=0
+    )
     values = boosting.values(HALF, influences=True)
     ensemble = read_ensemble(model)
     for mask, v, psi in zip(HALF.masks(), values.v, values.influences, strict=True):
@@ -145,6 +158,28 @@ def test_values_equal_the_definition(booster):
         assert v == pytest.approx(1 - np.mean(error**2) / y.var(ddof=1))
         influence = ((1 - v) * (y - y.mean()) ** 2 - error**2) / y.var(ddof=1)
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
+
+
+def test_early_stopping_looks_at_the_other_folds():
+    X, y = messy_data(n=120)
+    model = hist_gradient_boosting().fit(*messy_data(seed=3))
+    options = {"shrinkage": 2.0, "cv": 3, "random_state": 0}
+    stopped = ProjectedBoosting.from_fitted(model, X, y, **options)
+    folds = stopped.folds
+    stages = stopped._stages
+    assert stages == [0, 2, 5, 10, 15, 20]
+    residuals = []
+    for stage in stages:
+        whole = ProjectedBoosting.from_fitted(model, X, y, early_stopping=False, **options)
+        for fold_model in whole._models:
+            fold_model.set_trees([fold_model.codings[0].ensemble.first_trees(stage)])
+        whole.n_trees_ = stage
+        residuals.append(y - whole.predict(HALF)[:, :, 0])
+    for u, predicted in enumerate(stopped.predict(HALF)[:, :, 0]):
+        for fold in folds:
+            others = np.setdiff1d(np.arange(len(y)), fold.test)
+            best = min(residuals, key=lambda r, u=u, others=others: (r[u, others] ** 2).sum())
+            np.testing.assert_allclose(y[fold.test] - predicted[fold.test], best[u, fold.test])
 
 
 def test_predict_gives_the_held_out_predictions():
@@ -183,6 +218,21 @@ def test_same_bits_for_any_number_of_jobs():
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].v, other.v)
         np.testing.assert_array_equal(results[0].influences, other.influences)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failing_task_ends_the_others(n_jobs):
+    cancel = np.zeros(1, np.uint8)
+
+    def task(fails):
+        if fails:
+            raise ValueError("no")
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="no"):
+        run_in_threads(task, [(True,), (False,)], n_jobs, cancel)
+    assert cancel[0] == 1
 
 
 def test_linear_start_equals_ridge_on_the_subset():
@@ -266,7 +316,7 @@ def test_integer_weights_are_repeated_rows():
                 held_out = np.isin(repeat, fold.test)
                 yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
-    options = {"model": model, "shrinkage": 2.0}
+    options = {"model": model, "shrinkage": 2.0, "early_stopping": True}
     light = weighted_boosting(X, y, weight, None, cv=cv, **options)
     heavy = weighted_boosting(X[repeat], y[repeat], None, None, cv=SameFolds(), **options)
     np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
@@ -280,7 +330,7 @@ def test_integer_weights_are_repeated_rows():
 def test_several_outputs_sum_errors_and_variances():
     X, y = messy_data()
     other = np.random.default_rng(0).standard_normal(len(y))
-    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0}
+    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0, "early_stopping": False}
     one = ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), **options)
     both = ProjectedBoosting(
         X,
@@ -327,7 +377,7 @@ def test_rows_that_no_fold_holds_out_do_not_count():
     error = ((y - held_out)[:, measured] ** 2).mean(axis=1)
     v = boosting.values(HALF, influences=True)
     np.testing.assert_allclose(v.v[1:], 1 - error[1:] / y[measured].var(ddof=1))
-    assert v.replicates.shape == (5, 3)
+    assert v.replicates is None
 
 
 def test_boosters_of_other_libraries_are_cloned():
@@ -396,17 +446,18 @@ def test_categories_keep_their_value():
 
 @pytest.mark.parametrize("start", ["auto", "constant"])
 def test_values_are_near_the_closed_form(start):
-    exp = experiment_1a(n=2000, random_state=11)
+    exp = experiment_1a(n=1000, random_state=11)
     masks = np.random.default_rng(0).random((30, 15)) < 0.5
     subsets = Subsets.from_masks(masks)
     v = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0).values(subsets).v
     error = np.sqrt(np.mean((v - exp.value(subsets)) ** 2))
-    assert error < (0.015 if start == "auto" else 0.04)
+    assert error < (0.02 if start == "auto" else 0.05)
 
 
 def test_monotone_transforms_cost_little():
     exp = experiment_1a(n=2000, random_state=11)
-    X = np.column_stack([f(x) for f, x in zip([np.exp, np.arctan, lambda t: t**3] * 5, exp.X.T)])
+    transforms = [np.exp, np.arctan, lambda t: t**3] * 5
+    X = np.column_stack([f(x) for f, x in zip(transforms, exp.X.T, strict=True)])
     subsets = Subsets.from_masks(np.random.default_rng(0).random((30, 15)) < 0.5)
     boosting = ProjectedBoosting(X, exp.y, random_state=0)
     assert boosting.start_ == "normal_scores"
@@ -415,6 +466,7 @@ def test_monotone_transforms_cost_little():
 
 def test_gains_are_those_of_y_itself():
     exp = experiment_2(n=2000, random_state=3)
-    gains = ProjectedBoosting(exp.X, exp.y, random_state=0).gains
+    model = hist_gradient_boosting(max_features=0.5)
+    gains = ProjectedBoosting(exp.X, exp.y, estimator=model, random_state=0).gains
     assert gains.sum() == pytest.approx(1)
     assert gains[2] > gains[10:].max()

@@ -63,3 +63,20 @@ def test_constant_columns_leave_and_a_hopeless_game_keeps_all():
     X = np.column_stack([rng.standard_normal(200), np.ones(200), np.full(200, np.nan)])
     assert screen(X, X[:, 0]).tolist() == [True, False, False]
     assert screen(X, np.zeros(200)).all()
+
+
+def test_categories_are_compared_by_their_means():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(5, size=(600, 3)).astype(float)
+    # Not monotone in the code: means of the levels differ, correlation with the code is weak.
+    y = np.array([1.0, -1.0, 0.0, -1.0, 1.0])[codes[:, 1].astype(int)] + rng.standard_normal(600)
+    kept = screen(codes, y, categorical=np.ones(3, dtype=bool))
+    assert kept.tolist() == [False, True, False]
+
+
+def test_false_alarms_do_not_grow_with_the_number_of_columns():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 1000))
+    kept = screen(X, X[:, 0] + rng.standard_normal(400), gains=rng.uniform(0, 0.002, 1000))
+    assert kept[0]
+    assert kept.sum() <= 5

@@ -89,6 +89,7 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
                     const In<std::uint32_t>& cut, const In<std::int32_t>& left,
                     const In<std::int32_t>& right, const In<std::uint8_t>& missing_left,
                     const In<Code>& codes, const In<std::uint8_t>& has_missing,
+                    const In<std::int64_t>& rank_offset, const In<std::uint32_t>& category_rank,
                     const In<std::uint16_t>& bags, const In<double>& row_weight,
                     const In<std::uint8_t>& is_query, const In<double>& targets,
                     double min_node_size, std::size_t first_tree, std::size_t last_tree,
@@ -107,9 +108,15 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   const std::size_t n_outputs = targets.shape(1), n_subsets = subsets.shape(0);
   require(sum.size() == n_subsets * n_rows * n_outputs,
           "sum must be (n_subsets, n_rows, n_outputs)");
-  require(sum_squares.size() == n_subsets * n_rows, "sum_squares must be (n_subsets, n_rows)");
+  require(sum_squares.size() == sum.size(), "sum_squares must have the shape of sum");
+  require(rank_offset.size() == 0 || rank_offset.size() == codes.shape(0),
+          "rank_offset must name all columns, or none");
+  require(rank_offset.size() == 0 ||
+              (category_rank.ndim() == 2 && category_rank.shape(0) == forest.n_trees()),
+          "category_rank must be (n_trees, n_ranks)");
   const shaff::ProjectionInput input{forest,        view(bags), view(row_weight), view(is_query),
-                                     view(targets), n_outputs,  min_node_size};
+                                     view(targets), n_outputs,  min_node_size,
+                                     view(rank_offset), view(category_rank)};
   const shaff::CodedRows<Code> rows{view(codes), view(has_missing), n_rows};
   bool completed = false;
   {

@@ -78,8 +78,9 @@ struct Sums {
 template <class Id>
 class Replay {
  public:
-  Replay(const BoostedTrees& trees, const BoostingRows& rows, std::span<const std::uint64_t> subsets,
-         std::size_t words_per_subset, const ReplayOptions& options, std::span<double> residual)
+  Replay(const BoostedTrees& trees, const BoostingRows& rows,
+         std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
+         const ReplayOptions& options, std::span<double> residual)
       : trees_(trees),
         rows_(rows),
         subsets_(subsets),

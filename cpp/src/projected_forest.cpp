@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -13,7 +14,9 @@ namespace {
 
 constexpr std::size_t kMaskBytes = std::size_t{8} << 20;  // node masks kept per thread
 
+// SHAFF_PORTABLE in the environment keeps to the portable kernel: the two must give the same bits.
 bool has_avx2() {
+  if (std::getenv("SHAFF_PORTABLE") != nullptr) return false;
 #if defined(__x86_64__) && defined(__GNUC__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
          __builtin_cpu_supports("fma");
@@ -105,8 +108,8 @@ class TreeRows {
     missing_.assign(order.columns.size() * n_words(), 0);
     for (std::size_t c = 0; c < order.columns.size(); ++c) {
       has_missing_[c] = rows.has_missing[static_cast<std::size_t>(order.columns[c])];
-      place_column(rows.column(order.columns[c]), values_ + c * n_places,
-                   has_missing_[c] ? &missing_[c * n_words()] : nullptr);
+      place_column(rows.column(order.columns[c]), input.ranks(tree, order.columns[c]),
+                   values_ + c * n_places, has_missing_[c] ? &missing_[c * n_words()] : nullptr);
     }
   }
 
@@ -148,16 +151,29 @@ class TreeRows {
     }
   }
 
-  void place_column(const Code* column, Value* values, std::uint64_t* missing) const {
+  void place_column(const Code* column, const std::uint32_t* ranks, Value* values,
+                    std::uint64_t* missing) const {
     std::fill(values, values + n_words() * kBlock, Value{0});
-    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(column[bag_[k]]);
-    for (std::size_t k = 0; k < query_.size(); ++k)
-      values[first_query() + k] = to_signed(column[query_[k]]);
+    if (ranks == nullptr) {
+      place_codes(values, [column](std::uint32_t row) { return column[row]; });
+    } else {
+      place_codes(values, [column, ranks](std::uint32_t row) {
+        const Code code = column[row];
+        return code == CodedRows<Code>::missing ? code : static_cast<Code>(ranks[code]);
+      });
+    }
     if (missing == nullptr) return;
     for (std::size_t k = 0; k < n_words() * kBlock; ++k) {
       if (values[k] == std::numeric_limits<Value>::max())
         missing[k / kBlock] |= std::uint64_t{1} << (k % kBlock);
     }
+  }
+
+  template <class CodeOf>
+  void place_codes(Value* values, CodeOf code) const {
+    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(code(bag_[k]));
+    for (std::size_t k = 0; k < query_.size(); ++k)
+      values[first_query() + k] = to_signed(code(query_[k]));
   }
 
   std::vector<std::uint32_t> bag_, query_;

@@ -623,13 +623,11 @@ class Projection {
   void add_predictions(double* sum, double* sum_squares) const {
     const double* prediction = s.prediction;
     for (std::uint32_t k = 0; k < t.n_query; ++k) {
-      double squares = 0;
-      double* out = sum + t.query_row[k] * t.n_outputs;
-      for (std::size_t o = 0; o < t.n_outputs; ++o, ++prediction) {
-        out[o] += *prediction;
-        squares += *prediction * *prediction;
+      const std::size_t row = t.query_row[k] * t.n_outputs;
+      for (std::size_t o = row; o < row + t.n_outputs; ++o, ++prediction) {
+        sum[o] += *prediction;
+        sum_squares[o] += *prediction * *prediction;
       }
-      sum_squares[t.query_row[k]] += squares;
     }
   }
 
@@ -659,7 +657,7 @@ bool project_tree(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch
   for (std::size_t k = 0; k < n_subsets; ++k) {
     if (interrupted(context)) return false;
     projection.run(subsets + k * subset_words, sum + k * n_rows * tree.n_outputs,
-                   sum_squares + k * n_rows);
+                   sum_squares + k * n_rows * tree.n_outputs);
   }
   return true;
 }

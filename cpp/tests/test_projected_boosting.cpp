@@ -34,8 +34,7 @@ struct Example {
 };
 
 // Four training rows and two held-out ones.
-const std::vector<std::uint16_t> kCodes{0, 0, 1, 0xFFFF, 0, 1,
-                                       1, 0, 64, 5, 0xFFFF, 64};
+const std::vector<std::uint16_t> kCodes{0, 0, 1, 0xFFFF, 0, 1, 1, 0, 64, 5, 0xFFFF, 64};
 const std::vector<double> kWeight{1, 2, 1, 1};
 const std::vector<double> kResidual{1, 2, 3, 4, 0, 0};
 

@@ -1,6 +1,8 @@
 // The kernel against Algorithm 1 of the paper, word for word, one query row at a time.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "check.hpp"
 #include "random_forest.hpp"
@@ -18,6 +20,9 @@ struct Problem {
   std::vector<double> row_weight, targets;
   std::vector<std::uint64_t> subsets;
   double min_node_size;
+  std::vector<std::int64_t> rank_offset;
+  std::vector<std::uint32_t> category_rank;
+  std::size_t n_ranks = 0;
 
   Problem(unsigned seed, std::size_t rows, std::size_t features)
       : n_rows(rows), n_features(features) {
@@ -32,6 +37,7 @@ struct Problem {
       forest.add_tree(rng, static_cast<int>(n_features), n_codes, static_cast<int>(rng() % 9));
     fill_rows(rng, n_codes);
     fill_bags(rng, n_trees);
+    if (seed % 2) fill_ranks(rng, n_trees, n_codes);
     subsets.assign(n_subsets * n_words, 0);
     for (std::size_t k = 0; k < n_subsets; ++k)
       for (std::size_t j = 0; j < n_features; ++j)
@@ -62,11 +68,27 @@ struct Problem {
       targets.push_back(static_cast<double>(rng() % 1000) / 250 - 2);
   }
 
-  bool goes_left(const shaff::TreeView& tree, std::size_t node, std::size_t row) const {
+  // Every second column holds categories, which each tree sees in an order of its own.
+  void fill_ranks(std::mt19937& rng, std::size_t n_trees, std::uint32_t n_codes) {
+    for (std::size_t j = 0; j < n_features; ++j)
+      rank_offset.push_back(j % 2 ? -1 : static_cast<std::int64_t>(j / 2 * n_codes));
+    n_ranks = (n_features + 1) / 2 * n_codes;
+    for (std::size_t block = 0; block < n_trees * n_ranks / n_codes; ++block) {
+      std::vector<std::uint32_t> order(n_codes);
+      std::iota(order.begin(), order.end(), 0u);
+      std::shuffle(order.begin(), order.end(), rng);
+      category_rank.insert(category_rank.end(), order.begin(), order.end());
+    }
+  }
+
+  bool goes_left(std::size_t t, std::size_t node, std::size_t row) const {
+    const shaff::TreeView tree = forest.view().tree(t);
     const auto j = static_cast<std::size_t>(tree.feature[node]);
     const Code code = codes[j * n_rows + row];
     if (code == shaff::CodedRows<Code>::missing) return tree.missing_left[node] != 0;
-    return code < tree.cut[node];
+    if (rank_offset.empty() || rank_offset[j] < 0) return code < tree.cut[node];
+    const std::size_t at = t * n_ranks + static_cast<std::size_t>(rank_offset[j]) + code;
+    return category_rank[at] < tree.cut[node];
   }
 
   double weight(std::size_t t, const std::vector<std::size_t>& kept) const {
@@ -92,10 +114,10 @@ struct Problem {
           next.insert(next.end(), {left, right});
           continue;
         }
-        const bool side = goes_left(tree, node, query);
+        const bool side = goes_left(t, node, query);
         std::vector<std::size_t> same_side;
         for (const std::size_t i : kept)
-          if (goes_left(tree, node, i) == side) same_side.push_back(i);
+          if (goes_left(t, node, i) == side) same_side.push_back(i);
         if (weight(t, same_side) < min_node_size) return kept;
         kept = same_side;
         next.push_back(side ? left : right);
@@ -112,17 +134,17 @@ template <class Code>
 void check_against_algorithm_1(unsigned seed, std::size_t n_rows, std::size_t n_features) {
   const Problem<Code> p(seed, n_rows, n_features);
   const std::size_t n_trees = p.forest.view().n_trees();
-  std::vector<double> sum(p.n_subsets * n_rows * p.n_outputs), squares(p.n_subsets * n_rows);
+  std::vector<double> sum(p.n_subsets * n_rows * p.n_outputs), squares(sum.size());
   const shaff::ProjectionInput input{p.forest.view(), p.bags,      p.row_weight,   p.is_query,
-                                     p.targets,       p.n_outputs, p.min_node_size};
+                                     p.targets,       p.n_outputs, p.min_node_size,
+                                     p.rank_offset, p.category_rank};
   const shaff::CodedRows<Code> rows{p.codes, p.has_missing, n_rows};
   CHECK(shaff::project_forest(input, rows, 0, n_trees, p.subsets, p.n_words, sum, squares,
                               [] { return false; }));
 
   for (std::size_t k = 0; k < p.n_subsets; ++k)
     for (std::size_t i = 0; i < n_rows; ++i) {
-      std::vector<double> expected(p.n_outputs, 0.0);
-      double expected_squares = 0;
+      std::vector<double> expected(p.n_outputs, 0.0), expected_squares(p.n_outputs, 0.0);
       for (std::size_t t = 0; t < n_trees; ++t) {
         if (!p.is_query[i] || p.bags[t * n_rows + i] > 0) continue;
         const auto subset = std::span(p.subsets).subspan(k * p.n_words, p.n_words);
@@ -133,12 +155,13 @@ void check_against_algorithm_1(unsigned seed, std::size_t n_rows, std::size_t n_
             mean += p.bags[t * n_rows + r] * p.row_weight[r] * p.targets[r * p.n_outputs + o];
           mean /= p.weight(t, kept);
           expected[o] += mean;
-          expected_squares += mean * mean;
+          expected_squares[o] += mean * mean;
         }
       }
-      for (std::size_t o = 0; o < p.n_outputs; ++o)
+      for (std::size_t o = 0; o < p.n_outputs; ++o) {
         CHECK(close(sum[(k * n_rows + i) * p.n_outputs + o], expected[o]));
-      CHECK(close(squares[k * n_rows + i], expected_squares));
+        CHECK(close(squares[(k * n_rows + i) * p.n_outputs + o], expected_squares[o]));
+      }
     }
 }
 

@@ -20,6 +20,8 @@ def project_forest(
     missing_left: npt.NDArray[np.uint8],
     codes: npt.NDArray[np.uint16] | npt.NDArray[np.uint32],
     has_missing: npt.NDArray[np.uint8],
+    rank_offset: npt.NDArray[np.int64],
+    category_rank: npt.NDArray[np.uint32],
     bags: npt.NDArray[np.uint16],
     row_weight: npt.NDArray[np.float64],
     is_query: npt.NDArray[np.uint8],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, date, datetime, time, timedelta
+from numbers import Number
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -13,6 +15,8 @@ import numpy.typing as npt
 from shaff.subsets import BoolArray, FloatArray
 
 MIN_ROWS = 10
+# What may name a category: things that print as what they are.
+_LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
 Groups = Mapping[str, Sequence[str | int]]
 
 
@@ -45,7 +49,7 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
     """Read a frame, or a matrix that has been checked already.
 
     ``categorical="auto"`` takes strings and categorical types as categories; a list names the
-    columns that are categories whatever their type.
+    columns that are categories whatever their type. Dates and durations become days.
 
     Examples
     --------
@@ -55,37 +59,39 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
     >>> table.X.tolist(), table.categorical.tolist()
     ([[1.0, 0.0], [2.0, 1.0], [nan, 0.0]], [False, True])
     """
-    if not is_frame(X):
-        matrix = np.asarray(X, dtype=np.float64)
-        names = tuple(f"x{j}" for j in range(matrix.shape[1]))
-        chosen = _chosen_categories(categorical, names)
-        table = Table(matrix, names, np.array([name in chosen for name in names]))
-    else:
-        table = _read_frame(_unique_frame(X), categorical)
+    table = _read_frame(X, categorical) if is_frame(X) else _read_matrix(X, categorical)
     _check_columns(table)
     return table
 
 
-def _unique_frame(X: Any) -> nw.DataFrame[Any]:
-    names = [str(name) for name in getattr(X, "columns", [])]
+def _read_matrix(X: Any, categorical: str | Sequence[str | int]) -> Table:
+    matrix = np.asarray(X, dtype=np.float64)
+    names = tuple(f"x{j}" for j in range(matrix.shape[1]))
+    chosen = _chosen_categories(categorical, names)
+    is_category = np.array([name in chosen for name in names], dtype=bool)
+    if is_category.any():
+        matrix = matrix.copy()
+        for j in np.flatnonzero(is_category):
+            known = ~np.isnan(matrix[:, j])
+            matrix[known, j] = np.unique(matrix[known, j], return_inverse=True)[1]
+    return Table(matrix, names, is_category)
+
+
+def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
+    names = tuple(str(name) for name in getattr(X, "column_names", X.columns))
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"Column {double!r} occurs more than once: rename one of them.")
-    return nw.from_native(X, eager_only=True)
-
-
-def _read_frame(frame: nw.DataFrame[Any], categorical: str | Sequence[str | int]) -> Table:
-    names = tuple(str(name) for name in frame.columns)
     chosen = _chosen_categories(categorical, names)
-    columns, kinds, notes = [], [], []
-    for name, original in zip(names, frame.columns, strict=True):
-        values, kind = _read_column(frame[original], name, name in chosen)
-        columns.append(values)
-        kinds.append(kind == "categories")
-        if kind == "dates":
-            notes.append(f"Column {name!r} holds dates: read as numbers (days since 1970).")
-    matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
-    return Table(matrix, names, np.array(kinds, dtype=bool), tuple(notes))
+    frame = nw.from_native(X, eager_only=True)
+    matrix = np.empty((len(frame), len(names)))
+    kinds, notes = np.zeros(len(names), dtype=bool), []
+    for j, (name, series) in enumerate(zip(names, frame.iter_columns(), strict=True)):
+        column = read_column(series, name, name in chosen)
+        matrix[:, j], kinds[j] = column.values, column.is_category
+        if column.note:
+            notes.append(f"Column {name!r} {column.note}")
+    return Table(matrix, names, kinds, tuple(notes))
 
 
 def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str, ...]) -> set[str]:
@@ -105,34 +111,90 @@ def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> i
     raise ValueError(f"{argument} names the column {column!r}, which the data do not have.")
 
 
-def _read_column(column: nw.Series[Any], name: str, chosen: bool) -> tuple[FloatArray, str]:
+class Column(NamedTuple):
+    """A column as numbers, whether they are codes of categories, and what to say about it."""
+
+    values: FloatArray
+    is_category: bool = False
+    note: str = ""
+
+
+def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Column:
+    """Read one column of a frame by its type; ``chosen`` makes it categories anyhow."""
     dtype = column.dtype
-    if chosen or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-        return _codes(column, name), "categories"
+    if chosen or dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _categories(column.to_list(), name)
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return _numbers(column), "numbers"
-    if dtype in (nw.Date, nw.Datetime):
-        days = (column.cast(nw.Datetime("us")).dt.timestamp("us")).to_numpy()
-        return np.asarray(days, dtype=np.float64) / 86_400e6, "dates"
+        return Column(_numbers(column))
+    if dtype == nw.Date or dtype == nw.Datetime:
+        return Column(_days(column.to_list()), note="holds dates: read as days since 1970.")
     if dtype == nw.Duration:
-        return np.asarray(column.dt.total_microseconds().to_numpy(), dtype=np.float64), "numbers"
+        return Column(_days(column.to_list()), note="holds durations: read as days.")
+    if dtype == nw.Object:
+        return _read_objects(column.to_list(), name)
     raise TypeError(f"Column {name!r} holds {dtype}, which shaff cannot read: drop or convert it.")
 
 
+def _read_objects(values: list[Any], name: str) -> Column:
+    """A column of Python objects: what they are decides."""
+    known = [v for v in values if not is_missing(v)]
+    if all(isinstance(v, Number) and not isinstance(v, complex) for v in known):
+        return Column(np.array([np.nan if is_missing(v) else float(v) for v in values]))
+    if all(isinstance(v, date | timedelta) for v in known):
+        return Column(_days(values), note="holds dates or durations: read as days.")
+    return _categories(values, name)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA, which alone has no truth value when compared."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Number) and bool(value != value)
+
+
 def _numbers(column: nw.Series[Any]) -> FloatArray:
-    if column.null_count() == 0:
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-    return np.array([np.nan if v is None else float(v) for v in column.to_list()])
+    values = column.to_numpy()
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    return np.array([np.nan if is_missing(v) else float(v) for v in column.to_list()])
 
 
-def _codes(column: nw.Series[Any], name: str) -> FloatArray:
-    values = column.to_list()
-    missing = np.array([v is None or v != v for v in values])
-    labels = np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])
-    codes = np.full(len(values), np.nan)
-    if not missing.all():
-        codes[~missing] = np.unique(labels[~missing], return_inverse=True)[1]
-    return codes
+def _days(values: list[Any]) -> FloatArray:
+    """Days since 1970 of dates, days of durations; NaN where missing."""
+    return np.array([np.nan if is_missing(v) else _in_days(v) for v in values])
+
+
+def _in_days(value: date | timedelta) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds() / 86_400
+    if not isinstance(value, datetime):
+        return float((value - date(1970, 1, 1)).days)
+    # A clock without a time zone is read as it stands.
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() / 86_400
+
+
+def _categories(values: list[Any], name: str) -> Column:
+    """Codes in the order of the labels, so that every frame library gives the same ones."""
+    known = [v for v in values if not is_missing(v)]
+    kinds = {type(v) for v in known}
+    bad = next((kind for kind in kinds if not issubclass(kind, _LABELS)), None)
+    if bad is not None:
+        raise TypeError(
+            f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
+            "drop or convert it."
+        )
+    code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
+    codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
+    return Column(codes, True, _category_note(kinds, len(code), len(known)))
+
+
+def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:
+    if str in kinds and any(issubclass(kind, Number) for kind in kinds):
+        return "mixes text and numbers: read as categories."
+    if n_levels == n_known and n_known >= MIN_ROWS:
+        return "has another category in every row, so it says nothing about rows not yet seen."
+    return ""
 
 
 def _check_columns(table: Table) -> None:

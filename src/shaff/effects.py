@@ -23,9 +23,10 @@ from shaff.columns import Groups, Table, is_frame, read_players, read_table
 from shaff.datasets import RandomState
 from shaff.designs import DesignContext, ForestPaths, check_design, make_design
 from shaff.evaluation import Checkpoint, Progress, evaluate, fingerprint, progress_bar
-from shaff.games import Game, fitted_game, make_game
+from shaff.games import Game, fitted_game, is_projectable, make_game
 from shaff.presets import find_preset
 from shaff.problem import (
+    MIN_ROWS,
     Problem,
     check_rows,
     read_row_groups,
@@ -34,9 +35,11 @@ from shaff.problem import (
 )
 from shaff.protocols import Design, Effects, ValueFunction, Values
 from shaff.result import EffectsResult
+from shaff.row_sample import sample_rows
 from shaff.screening import screen
 from shaff.solve import check_solver, make_solver
 from shaff.solve.odd_process import Proxy
+from shaff.solve.projection import project_to_simplex
 from shaff.solve.proxy import linear_proxy
 from shaff.subsets import BoolArray, FloatArray, Subsets
 from shaff.values.projected_forest import FOREST_ERRORS
@@ -87,6 +90,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     forest_error : {"unbiased", "plain"}, default="unbiased"
         "plain" is the out-of-bag error of the finite forest, as in the paper; "unbiased"
         estimates that of an infinite forest.
+    max_rows : int or None, default=100_000
+        More rows than this are sampled (whole row groups), and all is computed on the sample: the
+        error bars are those of the sample, and a note says so. None uses all rows.
     checkpoint : path or None
         Folder in which priced subsets are saved as they come. A run that was stopped goes on from
         there, with the same result; it needs an integer ``random_state``.
@@ -130,6 +136,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         random_state: RandomState = None,
         verbose: int = 0,
         forest_error: str = "unbiased",
+        max_rows: int | None = 100_000,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
@@ -144,6 +151,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.forest_error = forest_error
+        self.max_rows = max_rows
         self.checkpoint = checkpoint
 
     @classmethod
@@ -201,10 +209,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         cls,
         model: Any,
         X: Any,
-        y: Any,
+        y: Any = None,
         rows: str = "held_out",
         sample_weight: Any = None,
         row_groups: Any = None,
+        n_labelled: int | None = None,
         **settings: Any,
     ) -> Self:
         """Effects from a model that has been fitted already.
@@ -215,9 +224,13 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             Trees keep their structure; what they predict is computed again from these rows. Any
             other model labels the rows, and the labels are explained.
         X, y : the rows
+            Models other than forests and boosters need no y.
         rows : {"held_out", "training"}
             Whether the model has not seen the rows, or they are a forest's training rows: then
             each row is predicted by the trees that have it out of bag.
+        n_labelled : int or None
+            Rows that a model other than a forest or booster labels: those of X, and further ones
+            drawn between neighbouring rows (`shaff.resampling.resample_rows`).
         **settings
             Of `ShapleyEffects`.
 
@@ -235,8 +248,13 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         if rows not in ("held_out", "training"):
             raise ValueError(f'rows={rows!r} is unknown: use "held_out" or "training".')
         self = cls(estimator=model, **settings)
-        problem = self._read(X, y, sample_weight, row_groups, as_classes=is_classifier(model))
-        game = fitted_game(model, problem, rows, self.forest_error)
+        if y is None and not is_projectable(model):
+            y = model.predict(X)
+        # Bags tell which of the training rows are in them: none may be left out.
+        max_rows = None if rows == "training" else self.max_rows
+        as_classes = is_classifier(model)
+        problem = self._read(X, y, sample_weight, row_groups, as_classes, max_rows)
+        game = fitted_game(model, problem, rows, self.forest_error, n_labelled)
         return self._run(problem, game, joblib.hash(model))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
@@ -257,7 +275,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        problem = self._read(X, y, sample_weight, row_groups, as_classes)
+        problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
         return self._run(problem, None, "")
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -268,16 +286,26 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     # Reading ------------------------------------------------------------------------------------
 
     def _read(
-        self, X: Any, y: Any, sample_weight: Any, row_groups: Any, as_classes: bool
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        row_groups: Any,
+        as_classes: bool,
+        max_rows: int | None,
     ) -> Problem:
         self._check_settings()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        sample = sample_rows((X, y, sample_weight, row_groups), max_rows, int(seed))
+        X, y, sample_weight, row_groups = sample.arrays
         table = self._read_table(X)
+        table = replace(table, notes=(*sample.notes, *table.notes))
         n_rows = len(table.X)
         check_rows(n_rows)
         target = read_target(y, n_rows, as_classes)
         players, names = read_players(self.groups, table.names)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return Problem(
+            X if is_frame(X) else table.X,
             table,
             target,
             players,
@@ -300,6 +328,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             )
         if self.tol is not None and not self.tol > 0:
             raise ValueError(f"tol={self.tol!r}: expected a positive number.")
+        if self.max_rows is not None and not (
+            isinstance(self.max_rows, int | np.integer) and self.max_rows >= MIN_ROWS
+        ):
+            raise ValueError(f"max_rows={self.max_rows!r}: expected None or at least {MIN_ROWS}.")
         if self.forest_error not in FOREST_ERRORS:
             raise ValueError(f"forest_error={self.forest_error!r}: use one of {FOREST_ERRORS}.")
 
@@ -323,6 +355,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             warnings.warn("y is constant: all effects are 0.", stacklevel=3)
             return self._store(_constant_result(problem, self))
         game = game or make_game(self.estimator, problem, self.forest_error)
+        problem = game.problem or problem
         with progress_bar(self.verbose) as progress:
             run = _Run(self, problem, game, progress, self._checkpoint(problem, model_hash))
             return self._store(run.result())
@@ -377,12 +410,26 @@ class _Run:
         effects = self._solve(design, proposed, history, kept)
         errors = None
         if v_all > 0:
-            seed = self.problem.seed
-            errors = inference.uncertainty(effects, history, self.problem.row_groups, seed)
+            errors = inference.uncertainty(effects, history, self.problem.row_groups)
         first_order, total, n_more = self._sobol(values, history)
-        return self._assemble(
+        result = self._assemble(
             kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes
         )
+        return replace(result, per_output=self._per_output(effects, history, kept))
+
+    def _per_output(
+        self, effects: Effects, history: Values, kept: BoolArray
+    ) -> dict[str, FloatArray] | None:
+        """Effects on each output alone: the solution is linear in the values."""
+        v = history.by_output
+        if v is None or effects.linear_map is None:
+            return None
+        raw = effects.linear_map @ np.vstack([v[1:], v[:1]])
+        names = self.problem.target.outputs or [f"y{k}" for k in range(v.shape[1])]
+        return {
+            name: _spread(project_to_simplex(raw[:, k], float(v[0, k])), kept)
+            for k, name in enumerate(names)
+        }
 
     def _screen(self) -> tuple[BoolArray, tuple[str, ...]]:
         """Which players play, when there are many; the others get effect 0."""
@@ -390,7 +437,8 @@ class _Run:
         everyone = np.ones(n_players, dtype=bool)
         if n_players <= SCREENED_ABOVE or self.settings._design != "gaussian_process":
             return everyone, ()
-        columns = screen(self.problem.X, self.problem.y, self.game.gains)
+        problem = self.problem
+        columns = screen(problem.X, problem.y, self.game.gains, problem.table.categorical)
         kept = np.array([columns[player].any() for player in self.problem.players])
         pair = Subsets.from_masks(np.vstack([everyone, kept]))
         v_all, v_kept = evaluate(self.game.values, pair, checkpoint=self.checkpoint).v

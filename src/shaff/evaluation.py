@@ -91,11 +91,13 @@ class Checkpoint:
         if not path.exists():
             return None
         with np.load(path, allow_pickle=False) as saved:
-            return Values(subsets, saved["v"], saved.get("influences"), saved.get("replicates"))
+            arrays = (saved.get(name) for name in ("influences", "replicates", "by_output"))
+            return Values(subsets, saved["v"], *arrays)
 
     def save(self, values: Values, influences: bool) -> None:
         """Write the chunk to a temporary file, then move it into place."""
-        arrays = {"v": values.v, "influences": values.influences, "replicates": values.replicates}
+        names = ("v", "influences", "replicates", "by_output")
+        arrays = {name: getattr(values, name) for name in names}
         handle, temporary = tempfile.mkstemp(dir=self.directory, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,30 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.utils.class_weight import compute_sample_weight
 
 from shaff.presets import PricedBy
 from shaff.problem import Problem
 from shaff.protocols import ValueFunction
+from shaff.resampling import resample_rows
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
+from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
+from shaff.values.ridge import RidgeValues
+from shaff.values.stack import StackedValues
 
 FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, ExtraTreesClassifier)
 BAGGED = (BaggingRegressor, BaggingClassifier)
 DEFAULT_TREES = 100
 SCOUT_TREES = 50
-# "auto" takes the forest only if it explains more by this much: boosting's bias is smaller.
-FOREST_MARGIN = 0.01
+# "auto" leaves boosting only for something that explains more by this much.
+MARGIN = 0.01
+# Up to so many rows "auto" considers the stack: it prices a subset three times.
+STACKED_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +56,8 @@ class Game:
     forest : Forest or None
         Where the paths of `designs.forest_paths` come from.
     notes : tuple of str
+    problem : Problem or None
+        What is explained, where that is not the data as given.
     """
 
     values: ValueFunction
@@ -56,6 +65,7 @@ class Game:
     gains: FloatArray | None = None
     forest: Forest | None = None
     notes: tuple[str, ...] = ()
+    problem: Problem | None = None
 
 
 def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
@@ -77,7 +87,12 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
         raise TypeError(
             f"estimator must be a name or a model with fit and predict, not {estimator!r}."
         )
-    return surrogate_game(_fitted(estimator, problem), problem)
+    return surrogate_game(_fitted(estimator, problem, problem.frame), problem)
+
+
+def is_projectable(model: Any) -> bool:
+    """Whether the trees of a model can be projected; any other model needs a surrogate."""
+    return isinstance(model, FORESTS + BAGGED) or is_booster(model)
 
 
 def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
@@ -93,13 +108,45 @@ def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
 
 
 def forest_game(model: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
-    """Grow the forest and project it."""
+    """Grow the forest and project it.
+
+    Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
+    """
+    plain = problem.sample_weight is None and problem.row_groups is None
+    if not plain or problem.table.categorical.any():
+        return _grown_game(model, problem, forest_error)
     grown = _fitted(model, problem)
     bags = forest_bags(grown, len(problem.X))
     return _projected(grown, bags, problem, forest_error)
 
 
-def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:
+def _grown_game(model: Any, problem: Problem, forest_error: str) -> Game:
+    seed = getattr(model, "random_state", None)
+    grown = grow_forest(
+        model,
+        problem.X,
+        problem.y,
+        categorical=problem.table.categorical,
+        sample_weight=problem.sample_weight,
+        growth_weight=_class_weight(model, problem),
+        row_groups=problem.row_groups,
+        n_jobs=problem.n_jobs,
+        seed=seed if isinstance(seed, int | np.integer) else problem.seed,
+    )
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
+    """The weights by which a classifier balances its classes."""
+    if getattr(model, "class_weight", None) is None or problem.target.classes is None:
+        return None
+    weight = compute_sample_weight(model.class_weight, problem.target.labels)
+    return np.asarray(weight, dtype=np.float64)
+
+
+def fitted_game(
+    model: Any, problem: Problem, rows: str, forest_error: str, n_labelled: int | None = None
+) -> Game:
     """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
     if isinstance(model, FORESTS + BAGGED):
         return _fitted_forest(model, problem, rows, forest_error)
@@ -109,7 +156,7 @@ def fitted_game(model: Any, problem: Problem, rows: str, forest_error: str) -> G
             f"{type(model).__name__} has none. Pass held-out rows."
         )
     if not is_booster(model):
-        return surrogate_game(model, problem)
+        return surrogate_game(model, problem, n_labelled)
     values = ProjectedBoosting.from_fitted(
         model,
         problem.X,
@@ -141,19 +188,25 @@ def _fitted_forest(model: Any, problem: Problem, rows: str, forest_error: str) -
 def _projected(model: Any, bags: Any, problem: Problem, forest_error: str) -> Game:
     columns = getattr(model, "estimators_features_", None)
     forest = read_forest(list(np.ravel(model.estimators_)), problem.X.shape[1], columns)
+    gains = getattr(model, "feature_importances_", None)
+    grown = GrownForest(forest, bags, CategoryOrders.none(), gains)
+    return _projected_game(model, grown, problem, forest_error)
+
+
+def _projected_game(model: Any, grown: GrownForest, problem: Problem, forest_error: str) -> Game:
     values = ProjectedForest(
-        forest,
+        grown.forest,
         problem.X,
         problem.y,
-        bags,
+        grown.bags,
         sample_weight=problem.sample_weight,
         players=problem.players,
         min_node_size=_min_node_size(model, len(problem.X)),
         error=forest_error,
+        orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
-    gains = getattr(model, "feature_importances_", None)
-    return Game(values, "forest", gains, forest)
+    return Game(values, "forest", grown.gains, grown.forest)
 
 
 def _min_node_size(model: Any, n_rows: int) -> float:
@@ -182,37 +235,88 @@ def boosting_game(problem: Problem, model: Any = None) -> Game:
 
 
 def auto_game(problem: Problem, forest_error: str) -> Game:
-    """Boosting or forest, whichever explains more of the rows it has not seen."""
+    """Boosting, forest or their stack: what explains most of the rows it has not seen.
+
+    They are compared with at most 50 trees in the forest; boosting wins near ties, because it
+    shrinks least on small subsets too, and the stack is for data that are small enough for it.
+    """
     boosting = boosting_game(problem)
-    everything = Subsets.full(len(problem.players))
-    by_boosting = float(boosting.values.values(everything).v[0])
     scout = forest_game(default_forest(SCOUT_TREES), problem)
-    by_forest = float(scout.values.values(everything).v[0])
-    chosen = boosting
-    if by_forest > by_boosting + FOREST_MARGIN:
-        chosen = forest_game(default_forest(), problem, forest_error)
-    note = (
-        f"Chose {chosen.name}: boosting explains {by_boosting:.3f} and a forest {by_forest:.3f} "
-        "of the variance of rows they have not seen."
+    candidates = [boosting, scout]
+    if len(problem.X) <= STACKED_ROWS:
+        candidates.append(_stacked(problem, boosting, scout))
+    everything = Subsets.full(len(problem.players))
+    explained = {game.name: float(game.values.values(everything).v[0]) for game in candidates}
+    chosen = "boosting"
+    for name in explained:
+        chosen = name if explained[name] > explained[chosen] + MARGIN else chosen
+    compared = ", ".join(f"{name} {v:.3f}" for name, v in explained.items())
+    note = f"Chose {chosen} by the variance explained of rows not seen: {compared}."
+    game = boosting
+    if chosen != "boosting":
+        forest = forest_game(default_forest(), problem, forest_error)
+        game = forest if chosen == "forest" else _stacked(problem, boosting, forest)
+    return replace(game, notes=(note, *game.notes))
+
+
+def stack_game(problem: Problem, forest_error: str) -> Game:
+    """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    forest = forest_game(default_forest(), problem, forest_error)
+    return _stacked(problem, boosting_game(problem), forest)
+
+
+def _stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
+    assert isinstance(boosting.values, ProjectedBoosting)
+    ridge = RidgeValues(
+        problem.X,
+        problem.y,
+        players=problem.players,
+        categorical=problem.table.categorical,
+        cv=problem.cv,
+        row_groups=problem.row_groups,
+        sample_weight=problem.sample_weight,
+        random_state=problem.seed,
     )
-    return Game(chosen.values, chosen.name, chosen.gains, chosen.forest, (note, *chosen.notes))
+    fold_of = np.zeros(len(problem.X), dtype=np.intp)
+    for k, fold in enumerate(boosting.values.folds):
+        fold_of[fold.test] = k
+    parts = [ridge, forest.values, boosting.values]
+    values = StackedValues(parts, problem.y, fold_of, problem.sample_weight)
+    note = "Stack of ridge, projected forest and projected boosting."
+    return Game(values, "stack", boosting.gains, forest.forest, (note, *boosting.notes))
 
 
-def surrogate_game(model: Any, problem: Problem) -> Game:
-    """Explain the labels that any fitted model gives to the rows."""
-    labels = model.predict_proba(problem.X) if is_classifier(model) else model.predict(problem.X)
-    labels = np.asarray(labels, dtype=np.float64).reshape(len(problem.X), -1)
-    target = type(problem.target)(labels, problem.target.classes, problem.target.name)
-    labelled = Problem(**{**problem.__dict__, "target": target})
+def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) -> Game:
+    """Explain the labels that any fitted model gives to the rows, or to more rows like them."""
+    X, rows = problem.X, problem.frame
+    if n_labelled is not None and n_labelled > len(X):
+        if problem.table.categorical.any():
+            raise ValueError("n_labelled draws further rows of numbers; X has categories.")
+        more = resample_rows(X, n_labelled - len(X), problem.table.categorical, problem.seed)
+        rows = X = np.vstack([X, more])
+        problem = replace(problem, sample_weight=None, row_groups=None)
+    labels = _labels(model, rows)
+    target = replace(problem.target, y=labels)
+    labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
     game = auto_game(labelled, "unbiased")
     note = (
-        f"Explains the predictions of {type(model).__name__}, through a surrogate: the model, "
-        "not the data."
+        f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
+        "surrogate: the model, not the data."
     )
-    return Game(game.values, f"surrogate {game.name}", game.gains, game.forest, (note, *game.notes))
+    name, notes = f"surrogate {game.name}", (note, *game.notes)
+    return replace(game, name=name, notes=notes, problem=labelled)
 
 
-def _fitted(model: Any, problem: Problem) -> Any:
+def _labels(model: Any, rows: Any) -> FloatArray:
+    """What a model says of rows, shape (n_rows, n_outputs): one output with two classes."""
+    predict = model.predict_proba if is_classifier(model) else model.predict
+    labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
+    if is_classifier(model) and labels.shape[1] == 2:
+        labels = labels[:, 1:]
+    return np.ascontiguousarray(labels)
+
+
+def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
     """A clone with our seed and number of jobs wherever the model leaves them open."""
     copy = clone(model)
     settings = {"random_state": problem.seed, "n_jobs": problem.n_jobs}
@@ -221,12 +325,13 @@ def _fitted(model: Any, problem: Problem) -> Any:
         **{k: v for k, v in settings.items() if k in parameters and parameters[k] is None}
     )
     weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
-    return copy.fit(problem.X, _as_model_target(copy, problem), **weight)
+    rows = problem.X if X is None else X
+    return copy.fit(rows, _as_model_target(copy, problem), **weight)
 
 
 def _as_model_target(model: Any, problem: Problem) -> Any:
-    if is_classifier(model) and problem.target.classes is not None:
-        return problem.y.argmax(axis=1)
+    if is_classifier(model) and problem.target.labels is not None:
+        return problem.target.labels
     return problem.y[:, 0] if problem.y.shape[1] == 1 else problem.y
 
 
@@ -234,4 +339,5 @@ NAMED_GAMES: dict[str, Callable[[Problem, str], Game]] = {
     "auto": auto_game,
     "forest": lambda problem, error: forest_game(default_forest(), problem, error),
     "boosting": lambda problem, error: boosting_game(problem),
+    "stack": stack_game,
 }

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff.columns import Table
+from shaff.columns import Table, is_frame, is_missing, read_column
 from shaff.subsets import FloatArray
 
 MIN_ROWS = 10
+MAX_CLASSES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,20 +26,31 @@ class Target:
     Parameters
     ----------
     y : float array of shape (n_rows, n_outputs)
-        One column per class for a classification.
+        For a classification the indicators of the classes; with two classes that of the second
+        only, since the first would say the same again.
     classes : tuple of str or None
     name : str or None
+    outputs : tuple of str or None
+        Names of the outputs when there are several.
+    labels : array of shape (n_rows,) or None
+        The classes as they were given, for classifiers to be fitted on.
     """
 
     y: FloatArray
     classes: tuple[str, ...] | None = None
     name: str | None = None
+    outputs: tuple[str, ...] | None = None
+    labels: npt.NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """All that the three steps need to know of the data."""
+    """All that the three steps need to know of the data.
 
+    ``frame`` is X as it was given, for models that are not made of trees.
+    """
+
+    frame: Any
     table: Table
     target: Target
     players: list[npt.NDArray[np.intp]]
@@ -67,30 +81,88 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     --------
     >>> from shaff.problem import read_target
     >>> read_target(["no", "yes", "no"], 3).y.tolist()
-    [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    [[0.0], [1.0], [0.0]]
     """
     if y is None:
         raise ValueError(
             "This ShapleyEffects estimator requires y to be passed, but the target y is None."
         )
-    name = getattr(y, "name", None)
-    values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    values, name, outputs = _target_values(y)
     if values.ndim == 2 and values.shape[1] == 1 and values.shape[0] > 0:
-        warnings.warn(_column_vector_warning(), stacklevel=4)
-        values = values[:, 0]
+        if not is_frame(y):
+            warnings.warn(_column_vector_warning(), stacklevel=4)
+        values, name, outputs = values[:, 0], name or (outputs or (None,))[0], None
     if values.ndim not in (1, 2):
         raise ValueError(f"y has {values.ndim} dimensions: expected 1, or 2 for several outputs.")
     if len(values) != n_rows:
         check_consistent_length(np.empty(n_rows), values)
-    label = None if name is None else str(name)
     if as_classes or values.dtype.kind in "OUSb":
-        return _read_classes(values, label)
+        return _read_classes(values, name)
+    return _read_outputs(values, name, outputs)
+
+
+def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
+    """y as an array (of objects, if it is not plain numbers), its name and its columns' names."""
+    native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return _series_values(native), _text(native.name), None
+    if isinstance(native, nw.DataFrame):
+        columns = [_series_values(column) for column in native.iter_columns()]
+        values = np.column_stack(columns) if columns else np.empty((len(native), 0))
+        return values, None, tuple(str(name) for name in native.columns)
+    values = np.asarray(y)
+    if values.dtype.kind == "O" and values.ndim == 1:
+        values = _from_objects(values.tolist())
+    return values, None, None
+
+
+def _text(name: Any) -> str | None:
+    return None if name in (None, "") else str(name)
+
+
+def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Numbers where the column has a type for them, else objects."""
+    if series.dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+        raise TypeError(f"y holds {series.dtype}: convert it to numbers or to labels of classes.")
+    if series.dtype.is_numeric():
+        return read_column(series, "y").values
+    return _from_objects(series.to_list())
+
+
+def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
+    """Python objects: numbers if all are, else labels; missing ones are None."""
+    labels = [None if is_missing(v) else v for v in values]
+    known = [v for v in labels if v is not None]
+    flags = [isinstance(v, bool | np.bool_) for v in known]
+    numbers = [isinstance(v, Number) and not isinstance(v, complex) for v in known]
+    if known and all(numbers) and not any(flags):
+        return np.array([np.nan if v is None else float(v) for v in labels])
+    if any(numbers) and not all(flags):
+        raise TypeError("y mixes numbers and labels: pass one or the other.")
+    if not all(isinstance(v, str | bytes | bool | np.bool_) for v in known):
+        kind = next(type(v).__name__ for v in known if not isinstance(v, str | bytes))
+        raise TypeError(f"y holds values of type {kind}: expected numbers or labels of classes.")
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def _read_outputs(
+    values: npt.NDArray[Any], name: str | None, outputs: tuple[str, ...] | None
+) -> Target:
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"y holds {values.dtype}: expected numbers or labels of classes.")
     numbers = values.astype(np.float64)
     if np.isnan(numbers).any():
         raise ValueError("Input y contains NaN: drop those rows, or fill them in.")
     if np.isinf(numbers).any():
         raise ValueError("Input y contains infinity: replace those values.")
-    return Target(np.ascontiguousarray(numbers.reshape(n_rows, -1)), None, label)
+    if numbers.ndim == 1:
+        return Target(np.ascontiguousarray(numbers[:, None]), name=name)
+    if numbers.shape[1] == 0:
+        raise ValueError("y has no columns.")
+    outputs = outputs or tuple(f"y{k}" for k in range(numbers.shape[1]))
+    return Target(np.ascontiguousarray(numbers), name=name, outputs=outputs)
 
 
 def _column_vector_warning() -> Any:
@@ -104,13 +176,19 @@ def _column_vector_warning() -> Any:
 def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
     if values.ndim == 2:
         raise ValueError("y holds labels in several columns: pass one column of classes.")
-    if values.dtype.kind == "O" and all(isinstance(v, int | float) for v in values):
-        return read_target(values.astype(np.float64), len(values))
-    if any(v is None or v != v for v in values.tolist()):
+    if any(is_missing(v) for v in values.tolist()):
         raise ValueError("Input y contains NaN (missing labels): drop those rows.")
-    labels = values.astype(str)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return Target(np.eye(len(classes))[codes], tuple(classes.tolist()), name)
+    classes, codes = np.unique(values.astype(str), return_inverse=True)
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} different labels; shaff explains at most {MAX_CLASSES} classes. "
+            "If they are numbers stored as text, convert them."
+        )
+    indicators = np.eye(len(classes))[codes]
+    y = indicators[:, 1:] if len(classes) == 2 else indicators
+    names = tuple(classes.tolist())
+    outputs = names if len(names) > 2 else None
+    return Target(np.ascontiguousarray(y), names, name, outputs, values)
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:

@@ -4,7 +4,7 @@ turns prices into effects. Nothing else is shared between the steps."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,24 +24,31 @@ class Values:
     influences : float32 array of shape (n_subsets, n_rows) or None
         Influence of each row on v (ALGORITHMS section 6), centred over the rows.
     replicates : float array of shape (n_subsets, n_blocks) or None
-        Values with one block of the ensemble (trees, folds) left out, for the jackknife.
+        Values with one block of trees of the ensemble left out, for the jackknife.
+    by_output : float array of shape (n_subsets, n_outputs) or None
+        Share of the variance of each single output; None with one output.
     """
 
     subsets: Subsets
     v: FloatArray
     influences: npt.NDArray[np.float32] | None = None
     replicates: FloatArray | None = None
+    by_output: FloatArray | None = None
 
     @classmethod
     def concatenate(cls, parts: list[Values]) -> Values:
         """Join evaluations of the same value function."""
-        influences = [part.influences for part in parts if part.influences is not None]
-        replicates = [part.replicates for part in parts if part.replicates is not None]
+
+        def join(name: str) -> npt.NDArray[Any] | None:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
         return cls(
             Subsets.concatenate([part.subsets for part in parts]),
             np.concatenate([part.v for part in parts]),
-            np.concatenate(influences) if len(influences) == len(parts) else None,
-            np.concatenate(replicates) if len(replicates) == len(parts) else None,
+            join("influences"),
+            join("replicates"),
+            join("by_output"),
         )
 
 

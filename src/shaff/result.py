@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from shaff._files import replacing
 from shaff._version import __version__
+from shaff.inference import adjust_p_values
 from shaff.subsets import FloatArray
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ FORMAT = "shaff.EffectsResult"
 FORMAT_VERSION = 1
 ERROR_SOURCES = ("data", "design", "ensemble")
 Backend = Literal["pandas", "polars", "pyarrow"]
+IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
+INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 
 
 class ConfidenceInterval(NamedTuple):
@@ -68,7 +71,7 @@ class EffectsResult:
     covariance : float array of shape (n_players, n_players) or None
         Total covariance of `raw_effects`.
     p_values : float array of shape (n_players,) or None
-        Of "the effect is 0", by sample splitting; see `null_test`.
+        Of "the effect is 0", not adjusted for their number; see `null_test`.
     explained_variance_error : float or None
         Standard error of `explained_variance`.
     n_rows : int
@@ -83,6 +86,10 @@ class EffectsResult:
         What a reader must know, in plain sentences.
     target : str or None
         The name of y.
+    per_output : dict of float arrays of shape (n_players,) or None
+        Effects on each class or output alone, from the same evaluations, when there are several.
+        They sum to the explained variance of that output; `effects` are their means, weighted by
+        the variances of the outputs (but for the sign constraint).
     version : str
         The version of shaff that computed the effects.
 
@@ -115,6 +122,7 @@ class EffectsResult:
     random_state: int | None = None
     notes: tuple[str, ...] = ()
     target: str | None = None
+    per_output: dict[str, FloatArray] | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -133,6 +141,8 @@ class EffectsResult:
             checked[field] = _frozen(getattr(self, field), (p,), field)
         checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
+        if self.per_output is not None:
+            checked["per_output"] = _frozen_arrays(self.per_output, p)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -150,8 +160,10 @@ class EffectsResult:
             return np.sqrt(sum(np.square(error) for error in self.standard_errors.values()))
         return None
 
-    def confidence_interval(self, level: float = 0.95) -> ConfidenceInterval:
-        """Normal intervals of the raw effects.
+    def confidence_interval(
+        self, level: float = 0.95, method: IntervalMethod = "normal"
+    ) -> ConfidenceInterval:
+        """Intervals of the raw effects, from their standard errors of all sources.
 
         They cover the expected estimate: the shrinkage bias of the model (a forest that explains
         less than there is to explain) is not in them.
@@ -160,30 +172,79 @@ class EffectsResult:
         ----------
         level : float, default=0.95
             Between 0 and 1.
+        method : {"normal", "nonnegative", "simultaneous"}, default="normal"
+            "normal": raw effect plus and minus a normal quantile of standard errors; bounds may be
+            negative, as raw effects may. "nonnegative": the same without what lies below 0, where
+            no true effect is; it covers a true effect whenever the normal interval does.
+            "simultaneous": wide enough (by Sidak's inequality, which holds for any correlation) to
+            cover the effects of all players at once with probability `level`.
 
         Returns
         -------
         ConfidenceInterval
-            ``low`` and ``high``, each of shape (n_players,); they may be negative, as raw effects
-            may.
+            ``low`` and ``high``, each of shape (n_players,).
 
         Examples
         --------
         >>> from shaff.result import EffectsResult
         >>> result = EffectsResult(
-        ...     names=("a",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=99,
-        ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares",
-        ...     standard_errors={"data": [0.1]})
+        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
+        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
+        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.1, 0.1]})
         >>> result.confidence_interval().low.round(3).tolist()
-        [0.204]
+        [0.204, -0.096]
+        >>> result.confidence_interval(method="nonnegative").low.round(3).tolist()
+        [0.204, 0.0]
+        >>> result.confidence_interval(method="simultaneous").low.round(3).tolist()
+        [0.176, -0.124]
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        if method not in INTERVAL_METHODS:
+            raise ValueError(f"method={method!r} is unknown: use one of {INTERVAL_METHODS}.")
         error = self.standard_error
         if error is None:
             raise ValueError("This result has no standard errors, so it has no intervals.")
-        half = float(ndtri((1 + level) / 2)) * error
-        return ConfidenceInterval(self.raw_effects - half, self.raw_effects + half)
+        each = level ** (1 / len(error)) if method == "simultaneous" else level
+        half = float(ndtri((1 + each) / 2)) * error
+        low, high = self.raw_effects - half, self.raw_effects + half
+        if method == "nonnegative":
+            low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+        return ConfidenceInterval(low, high)
+
+    def null_test(self, adjust: Literal["holm"] | None = "holm") -> FloatArray:
+        """p-values of the hypothesis that a player has effect 0: that it tells nothing about y,
+        neither by itself nor together with others.
+
+        A small one says that the player helps to predict rows which the model has not seen. A
+        large one says little: weak effects are often missed. Players that were screened out have
+        p-value 1.
+
+        Parameters
+        ----------
+        adjust : {"holm", None}, default="holm"
+            "holm" adjusts for the number of players: calling all effects with a p-value under
+            0.05 real, the chance that any of them is not is at most 5 %. None: each by itself.
+
+        Returns
+        -------
+        float array of shape (n_players,)
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
+        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
+        ...     design="exhaustive", solver="least_squares", p_values=[0.01, 0.2])
+        >>> result.null_test().tolist(), result.null_test(adjust=None).tolist()
+        ([0.02, 0.2], [0.01, 0.2])
+        """
+        if adjust not in ("holm", None):
+            raise ValueError(f'adjust={adjust!r} is unknown: use "holm" or None.')
+        if self.p_values is None:
+            raise ValueError("This result has no p-values.")
+        return self.p_values.copy() if adjust is None else adjust_p_values(self.p_values)
 
     @property
     def order(self) -> npt.NDArray[np.intp]:
@@ -206,6 +267,8 @@ class EffectsResult:
             "effect": self.effects,
             "raw_effect": self.raw_effects,
             "standard_error": self.standard_error,
+            "p_value": self.p_values,
+            "p_adjusted": None if self.p_values is None else self.null_test(),
             "first_order": self.first_order,
             "total": self.total,
         }
@@ -271,8 +334,9 @@ class EffectsResult:
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``player``, ``effect``, ``raw_effect``, then ``standard_error``,
-            ``first_order`` and ``total`` where the result has them.
+            Columns ``player``, ``effect``, ``raw_effect``, then, where the result has them,
+            ``standard_error``, ``p_value`` and ``p_adjusted`` (of `null_test`, without and with
+            Holm's adjustment), ``first_order`` and ``total``.
 
         Examples
         --------
@@ -398,15 +462,25 @@ def summary_table(
         "first-order": result.first_order,
         "total": result.total,
     }
-    present = {name: array for name, array in optional.items() if array is not None}
+    present = {
+        name: [f"{number:.3f}" for number in array]
+        for name, array in optional.items()
+        if array is not None
+    }
+    if result.p_values is not None:
+        present["p (Holm)"] = [_p_value(p) for p in result.null_test()]
     scale = max(float(result.effects.max(initial=0.0)), np.finfo(float).tiny)
     rows = []
     for j in players:
-        numbers = [f"{array[j]:.3f}" for array in present.values()]
+        numbers = [column[j] for column in present.values()]
         share = f"{100 * result.shares[j]:.0f} %" if result.explained_variance > 0 else ""
         bar = "#" * round(bar_width * max(float(result.effects[j]), 0.0) / scale)
         rows.append([result.names[j], f"{result.effects[j]:.3f}", *numbers, share, bar])
     return ["player", "effect", *present, "share", ""], rows
+
+
+def _p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def load_result(source: str | os.PathLike[str]) -> EffectsResult:
@@ -487,8 +561,12 @@ def _frozen_errors(
     unknown = set(errors) - set(ERROR_SOURCES)
     if unknown:
         raise ValueError(f"standard_errors has unknown sources {sorted(unknown)}.")
-    frozen = {source: _frozen(error, (p,), source) for source, error in errors.items()}
-    return {source: error for source, error in frozen.items() if error is not None}
+    return _frozen_arrays(errors, p)
+
+
+def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
+    frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    return {name: array for name, array in frozen.items() if array is not None}
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -13,11 +13,20 @@ struct ProjectionInput {
   std::span<const double> targets;         // n_rows x n_outputs
   std::size_t n_outputs;
   double min_node_size;  // least in-bag weight of a cell that predicts
+  // Each tree sees the categories of a column in its own order. Both are empty without categories.
+  std::span<const std::int64_t> rank_offset{};    // n_columns: start of the column's ranks, or -1
+  std::span<const std::uint32_t> category_rank{};  // n_trees x n_ranks: code -> place in the order
+
+  const std::uint32_t* ranks(std::size_t tree, std::int32_t column) const {
+    if (rank_offset.empty() || rank_offset[static_cast<std::size_t>(column)] < 0) return nullptr;
+    const std::size_t n_ranks = category_rank.size() / forest.n_trees();
+    return category_rank.data() + tree * n_ranks + rank_offset[static_cast<std::size_t>(column)];
+  }
 };
 
 // For each subset (rows of `subsets`, `n_words` words each) adds over the trees first..last-1 the
-// predictions of the query rows to `sum` (n_subsets x n_rows x n_outputs) and their squared norms
-// to `sum_squares` (n_subsets x n_rows), in tree order. Returns false if interrupted.
+// predictions of the query rows to `sum` and their squares to `sum_squares`, both of shape
+// (n_subsets x n_rows x n_outputs), in tree order. Returns false if interrupted.
 bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>& rows,
                     std::size_t first_tree, std::size_t last_tree,
                     std::span<const std::uint64_t> subsets, std::size_t n_words,

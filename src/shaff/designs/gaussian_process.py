@@ -17,6 +17,8 @@ from shaff.subsets import BoolArray, FloatArray, Subsets
 POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 # A batch adds this share of what has been evaluated, and never fewer pairs than the second.
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
+# No error bar is believed before this many evaluations, and this many a player.
+LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
 
 
 class GaussianProcessDesign:
@@ -34,7 +36,8 @@ class GaussianProcessDesign:
     n_subsets : int
         Cap on the number of subsets to evaluate; the empty and the full set do not count.
     tol : float or None
-        Stop when the largest calibrated standard error of an effect is at most this.
+        Stop when the largest calibrated standard error of an effect is at most this, though not
+        before 50 evaluations and 3 a player.
     relevance : array of shape (n_players,) or None
         Rough importance of the players, such as split gains.
     proxy : Proxy or None
@@ -93,9 +96,13 @@ class GaussianProcessDesign:
         with one_blas_thread():
             fit = self._model.fit(subsets, v, float(history.v[~inner][0]))
             self.error = float(fit.standard_errors.max())
-            if self.tol is not None and self.error <= self.tol:
+            if self.tol is not None and self.error <= self.tol and len(subsets) >= self._least:
                 return None
             return self._batch(fit, history.subsets, n_left)
+
+    @property
+    def _least(self) -> int:
+        return max(LEAST_SUBSETS, LEAST_PER_PLAYER * self.n_players)
 
     def _batch(self, fit: OddFit, seen: Subsets, n_left: int) -> Subsets | None:
         size = max(BATCH_LEAST, int(BATCH_SHARE * len(fit.data)))

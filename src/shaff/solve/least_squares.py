@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import pinvh
 from scipy.optimize import nnls
 
 from shaff.protocols import Effects
@@ -64,8 +65,8 @@ def _constrained_sum_map(rows: FloatArray, weight: FloatArray) -> FloatArray:
     right = np.zeros((n_players + 1, len(rows) + 1))
     right[:-1, :-1] = rows.T * weight / scale
     right[-1, -1] = 1.0
-    solution, *_ = np.linalg.lstsq(kkt, right, rcond=None)
-    return np.asarray(solution[:-1], dtype=np.float64)
+    # Too few subsets leave directions open: the pseudo-inverse takes the shortest solution.
+    return np.asarray((pinvh(kkt) @ right)[:-1], dtype=np.float64)
 
 
 def _non_negative(rows: FloatArray, weight: FloatArray, v: FloatArray, v_all: float) -> FloatArray:

@@ -26,12 +26,7 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     >>> bags.shape, bags.sum(axis=1).tolist()
     ((5, 442), [442, 442, 442, 442, 442])
     """
-    if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
-        raise ValueError(
-            f"{type(model).__name__} was fitted with bootstrap=False: every row is in every bag, "
-            "so nothing is out of bag. Fit it with bootstrap=True, or pass held-out rows "
-            '(rows="held_out").'
-        )
+    check_bootstrap(model)
     samples = model.estimators_samples_
     if any(len(s) and s.max() >= n_rows for s in samples):
         raise ValueError(_other_data(model, n_rows))
@@ -45,6 +40,16 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     return bags
 
 
+def check_bootstrap(model: Any) -> None:
+    """Refuse a forest without out-of-bag rows."""
+    if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
+        raise ValueError(
+            f"{type(model).__name__} was fitted with bootstrap=False: every row is in every bag, "
+            "so nothing is out of bag. Fit it with bootstrap=True, or pass held-out rows "
+            '(rows="held_out").'
+        )
+
+
 def _other_data(model: Any, n_rows: int) -> str:
     return (
         f"{type(model).__name__} was not fitted on these {n_rows} rows: the bags of its trees do "
@@ -53,9 +58,15 @@ def _other_data(model: Any, n_rows: int) -> str:
 
 
 def draw_bags(
-    n_trees: int, n_rows: int, row_groups: npt.NDArray[Any] | None, seed: int
+    n_trees: int,
+    n_rows: int,
+    row_groups: npt.NDArray[Any] | None,
+    seed: int,
+    share: float = 1.0,
 ) -> npt.NDArray[np.uint16]:
     """Bootstrap bags, shape (n_trees, n_rows); the rows of a group go in or out together.
+
+    A bag draws ``share`` times as many groups as there are.
 
     Examples
     --------
@@ -67,6 +78,8 @@ def draw_bags(
     rng = np.random.RandomState(seed)
     groups = np.arange(n_rows) if row_groups is None else row_groups
     n_groups = int(groups.max()) + 1
-    drawn = rng.randint(n_groups, size=(n_trees, n_groups))
-    counts = np.array([np.bincount(bag, minlength=n_groups) for bag in drawn])
-    return np.asarray(counts[:, groups], dtype=np.uint16)
+    n_draws = max(1, round(share * n_groups))
+    bags = np.empty((n_trees, n_rows), dtype=np.uint16)
+    for bag in bags:
+        bag[:] = np.bincount(rng.randint(n_groups, size=n_draws), minlength=n_groups)[groups]
+    return bags

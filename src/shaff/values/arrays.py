@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ class Arrays:
     players : list of int arrays
     categorical : bool array of shape (n_columns,)
     weight : float array of shape (n_rows,)
+    row_groups : array of shape (n_rows,) or None
     """
 
     X: FloatArray
@@ -31,6 +33,7 @@ class Arrays:
     players: list[npt.NDArray[np.intp]]
     categorical: BoolArray
     weight: FloatArray
+    row_groups: npt.NDArray[Any] | None = None
 
 
 def read_arrays(
@@ -39,6 +42,7 @@ def read_arrays(
     players: Players | None,
     categorical: npt.ArrayLike | None,
     sample_weight: npt.ArrayLike | None,
+    row_groups: npt.ArrayLike | None = None,
 ) -> Arrays:
     """Check shapes and fill in what is None.
 
@@ -55,6 +59,8 @@ def read_arrays(
         raise ValueError(f"X of shape {data.shape} and y of shape {target.shape} do not match.")
     if not np.isfinite(target).all():
         raise ValueError("y has missing or infinite entries.")
+    if np.isinf(data).any():
+        raise ValueError("X has infinite entries.")
     n, p = data.shape
     mask = np.zeros(p, dtype=bool) if categorical is None else np.asarray(categorical, dtype=bool)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -66,4 +72,4 @@ def read_arrays(
         raise ValueError("sample_weight is zero everywhere.")
     columns = range(p) if players is None else players
     return Arrays(data, target, [np.atleast_1d(np.asarray(c, dtype=np.intp)) for c in columns],
-                  mask, weight)  # fmt: skip
+                  mask, weight, None if row_groups is None else np.asarray(row_groups))  # fmt: skip

@@ -14,6 +14,9 @@ from shaff.subsets import BoolArray, FloatArray
 from shaff.trees import is_booster
 
 MAX_NATIVE_CATEGORIES = 255
+# A booster that splits on categories fits their noise when they have fewer rows than this.
+ROWS_PER_CATEGORY = 40
+FEW_CATEGORIES = 4
 # Parameters that hold a library to one thread and to the same trees in every run.
 _ONE_THREAD: dict[str, dict[str, Any]] = {
     "LGBMRegressor": {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
@@ -78,6 +81,18 @@ def check_booster(estimator: Any) -> None:
 def takes_categories(estimator: Any) -> bool:
     """Whether the library splits on categories in a way that can be projected."""
     return library_class(estimator) in ("HistGradientBoostingRegressor", "LGBMRegressor")
+
+
+def max_native(n_rows: int) -> int:
+    """The most categories of a column that boosters are trusted to split on themselves.
+
+    Examples
+    --------
+    >>> from shaff.values.boosters import max_native
+    >>> max_native(1600)
+    40
+    """
+    return min(MAX_NATIVE_CATEGORIES, max(FEW_CATEGORIES, n_rows // ROWS_PER_CATEGORY))
 
 
 def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:

@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shaff import _core
 from shaff.subsets import BoolArray, FloatArray, Subsets
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
 from shaff.values.arrays import Arrays
-from shaff.values.boosters import MAX_NATIVE_CATEGORIES
+from shaff.values.boosters import max_native
 from shaff.values.categories import MeanTargets
 from shaff.values.cross_fitting import Fold
 from shaff.values.linear_start import LinearStart
-
-Cancel = npt.NDArray[np.uint8]
+from shaff.values.threads import Cancel
 
 
 class FoldColumns:
     """The columns as the booster of a fold sees them.
 
-    Categories stay as they are where the booster splits on categories and there are not too many
-    of them; otherwise they become mean targets, learnt from the training rows.
+    Categories stay as they are where the booster splits on categories and they have rows enough,
+    else it would fit their noise; otherwise they become mean targets of the booster's output,
+    learnt from the training rows.
     """
 
     def __init__(self, data: Arrays, fold: Fold, native: bool) -> None:
@@ -33,29 +32,39 @@ class FoldColumns:
         weight, y = data.weight[fold.train], data.y[fold.train]
         for column in np.flatnonzero(data.categorical):
             codes = data.X[fold.train, column]
-            if native and len(np.unique(codes[~np.isnan(codes)])) <= MAX_NATIVE_CATEGORIES:
+            if native and len(np.unique(codes[~np.isnan(codes)])) <= max_native(len(codes)):
                 self.categorical[column] = True
             else:
-                # Several outputs are ordered by the first: one number has to do.
-                self._means[int(column)] = MeanTargets(codes, y[:, :1], weight)
+                groups = None if data.row_groups is None else data.row_groups[fold.train]
+                self._means[int(column)] = MeanTargets(codes, y, weight, groups)
+        # Libraries stumble over columns without a single value.
+        self._void = np.isnan(data.X[fold.train]).all(axis=0)
 
-    def training(self, X: FloatArray) -> FloatArray:
+    @property
+    def depend_on_output(self) -> bool:
+        """Whether the boosters of several outputs see different columns."""
+        return bool(self._means)
+
+    def training(self, X: FloatArray, output: int) -> FloatArray:
         """The training rows, whose own targets stay out of their mean targets."""
-        if not self._means:
-            return X
-        encoded = X.copy()
+        encoded = self._fill(X)
         for column, means in self._means.items():
-            encoded[:, column] = means.transform_training()[:, 0]
+            encoded[:, column] = means.transform_training()[:, output]
         return encoded
 
-    def other(self, X: FloatArray) -> FloatArray:
+    def other(self, X: FloatArray, output: int) -> FloatArray:
         """Any other rows."""
-        if not self._means:
-            return X
-        encoded = X.copy()
+        encoded = self._fill(X)
         for column, means in self._means.items():
-            encoded[:, column] = means.transform(X[:, column])[:, 0]
+            encoded[:, column] = means.transform(X[:, column])[:, output]
         return encoded
+
+    def _fill(self, X: FloatArray) -> FloatArray:
+        if not self._means and not self._void.any():
+            return X
+        filled = X.copy()
+        filled[:, self._void] = 0.0
+        return filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +98,16 @@ class BoostingFold:
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
-        self.train_X = columns.training(data.X[fold.train])
+        rows = data.X[fold.train]
+        n_sights = data.y.shape[1] if columns.depend_on_output else 1
+        self._train_X = [columns.training(rows, k) for k in range(n_sights)]
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
         self._features = None if start.linear is None else start.linear.fold_features(data.X)
+
+    def train_X(self, output: int) -> FloatArray:
+        """The training rows as the booster of an output sees them."""
+        return self._train_X[output % len(self._train_X)]
 
     def target(self, output: int) -> FloatArray:
         """What the booster is fitted to: the residual of the start on all columns."""
@@ -103,9 +118,11 @@ class BoostingFold:
     def set_trees(self, ensembles: list[Ensemble]) -> None:
         """The structure to replay, one ensemble an output."""
         self.codings = [Coding.of(ensemble) for ensemble in ensembles]
-        test = self.columns.other(self.data.X[self.fold.test])
-        rows = np.vstack([self.train_X, test])
-        self._codes = [coding.encode(rows) for coding in self.codings]
+        test = self.data.X[self.fold.test]
+        self._codes = [
+            coding.encode(np.vstack([self.train_X(k), self.columns.other(test, k)]))
+            for k, coding in enumerate(self.codings)
+        ]
 
     def start_residual(self, masks: BoolArray) -> FloatArray:
         """Residuals of the start, training rows first, shape (n_outputs, n_subsets, n_rows)."""
@@ -120,31 +137,40 @@ class BoostingFold:
         residual: FloatArray,
         shrinkage: float,
         cancel: Cancel,
-        first_tree: int = 0,
+        trees: range | None = None,
     ) -> None:
-        """Replay the trees from `first_tree` on; `residual` is updated in place."""
+        """Replay trees, all of them by default; `residual` is updated in place."""
         for coding, codes, part in zip(self.codings, self._codes, residual, strict=True):
-            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, first_tree)
+            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, trees)
 
-    def held_out_residual(self, masks: BoolArray, shrinkage: float, cancel: Cancel) -> FloatArray:
-        """Residuals of the held-out rows, shape (n_outputs, n_subsets, n_test)."""
-        residual = self.start_residual(masks)
-        self.replay(masks, residual, shrinkage, cancel)
-        return residual[:, :, len(self.fold.train) :]
+    def held_out_residuals(
+        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
+    ) -> FloatArray:
+        """Residuals of the held-out rows after each number of trees in `stages`, shape
+        (n_stages, n_outputs, n_subsets, n_test)."""
+        residual, done = self.start_residual(masks), 0
+        held_out = residual[:, :, len(self.fold.train) :]
+        kept = np.empty((len(stages), *held_out.shape))
+        for index, stage in enumerate(stages):
+            self.replay(masks, residual, shrinkage, cancel, range(done, stage))
+            kept[index] = held_out
+            done = stage
+        return kept
 
     def predict(
-        self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel
+        self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
     ) -> FloatArray:
         """Predictions of rows outside the data, shape (n_outputs, n_subsets, n_rows)."""
         n_train, start = len(self.fold.train), self.start_residual(masks)
         at_start = self._start_prediction(masks, X)
-        new = self.columns.other(X)
+        trees = range(n_trees)
         out = np.empty((len(start), len(masks), len(X)))
         for k, coding in enumerate(self.codings):
             # New rows ride along as held-out rows with target 0: what is left is -prediction.
             residual = np.concatenate([start[k, :, :n_train], -at_start[k]], axis=1)
-            codes = np.hstack([self._codes[k][:, :n_train], coding.encode(new)])
-            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, 0)
+            new = coding.encode(self.columns.other(X, k))
+            codes = np.hstack([self._codes[k][:, :n_train], new])
+            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, trees)
             out[k] = -residual[:, n_train:]
         return out
 
@@ -163,9 +189,13 @@ def _replay(
     residual: FloatArray,
     shrinkage: float,
     cancel: Cancel,
-    first_tree: int,
+    trees: range | None,
 ) -> None:
     ensemble = coding.ensemble
+    offsets = ensemble.tree_offset
+    if trees is not None:
+        # A booster that stopped earlier than the others has fewer trees.
+        offsets = offsets[min(trees.start, ensemble.n_trees) : trees.stop + 1]
     _core.replay_boosting(
         ensemble.feature,
         coding.threshold,
@@ -175,7 +205,7 @@ def _replay(
         coding.category_set,
         coding.set_offset,
         coding.set_words,
-        ensemble.tree_offset[first_tree:],
+        offsets,
         codes,
         train_weight,
         Subsets.from_masks(masks).words,

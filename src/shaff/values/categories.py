@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +22,8 @@ class MeanTargets:
         Categories of the training rows; NaN is missing.
     y : float array of shape (n_train, n_outputs)
     weight : float array of shape (n_train,)
+    row_groups : array of shape (n_train,) or None
+        Rows of one group share an inner fold.
 
     Examples
     --------
@@ -30,10 +34,20 @@ class MeanTargets:
     [1.1, 2.9, 2.0]
     """
 
-    def __init__(self, codes: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+    def __init__(
+        self,
+        codes: FloatArray,
+        y: FloatArray,
+        weight: FloatArray,
+        row_groups: npt.NDArray[Any] | None = None,
+    ) -> None:
         self._known = np.unique(codes[~np.isnan(codes)])
         self._position = self._find(codes)
         self._y, self._weight = y, weight
+        units = np.arange(len(y))
+        if row_groups is not None:
+            units = np.unique(row_groups, return_inverse=True)[1]
+        self._inner = units % INNER_FOLDS
 
     def transform(self, x: FloatArray) -> FloatArray:
         """Mean targets of other rows, shape (n, n_outputs); the overall mean if never seen."""
@@ -42,10 +56,10 @@ class MeanTargets:
     def transform_training(self) -> FloatArray:
         """Mean targets of the training rows, each from the other inner folds: with its own
         target in it, a factor of many levels would seem to explain its training rows' noise."""
-        inner = np.arange(len(self._y)) % INNER_FOLDS
         encoded = np.empty(self._y.shape)
         for k in range(INNER_FOLDS):
-            encoded[inner == k] = self._means(inner != k)[self._position[inner == k]]
+            rows = self._inner == k
+            encoded[rows] = self._means(~rows)[self._position[rows]]
         return encoded
 
     def _find(self, x: FloatArray) -> npt.NDArray[np.intp]:

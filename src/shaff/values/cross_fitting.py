@@ -57,7 +57,8 @@ def make_folds(
     [4, 3, 3]
     """
     if cv is None or isinstance(cv, (int, np.integer)):
-        n_folds = _n_folds(n_rows if row_groups is None else len(np.unique(row_groups)), cv)
+        n_units = n_rows if row_groups is None else len(np.unique(row_groups))
+        n_folds = _n_folds(n_units, None if cv is None else int(cv))
         kind = KFold if row_groups is None else GroupKFold
         cv = kind(n_folds, shuffle=True, random_state=random_state)
     folds = tuple(
@@ -77,11 +78,14 @@ def _n_folds(n_units: int, cv: int | None) -> int:
         return min(DEFAULT_FOLDS, n_units)
     if not 2 <= cv <= n_units:
         raise ValueError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
-    return int(cv)
+    return cv
 
 
 class HeldOutScore:
-    """Turns held-out errors into values, with the folds as replicates.
+    """Turns held-out errors into values.
+
+    The folds are no replicates of an ensemble: a value without the rows of one fold differs by
+    those rows, whose error the influences tell already.
 
     Parameters
     ----------
@@ -98,30 +102,27 @@ class HeldOutScore:
         measured = np.zeros(len(outcome.y), dtype=bool)
         for fold in folds:
             measured[fold.test] = True
-        self.folds = folds
         self.outcome = Outcome(outcome.y, np.where(measured, outcome.weight, 0.0))
         if self.outcome.weight.sum() <= 0:
             raise ValueError("The rows that are held out have no weight.")
 
     def values(self, subsets: Subsets, errors: FloatArray, influences: bool) -> Values:
-        """Values from the squared errors of the rows, shape (n_subsets, n_rows)."""
+        """Values from the squared errors, shape (n_subsets, n_rows) or, to learn the value for
+        each output too, (n_subsets, n_rows, n_outputs)."""
+        by_output = None
+        if errors.ndim == 3:
+            by_output = self.outcome.explained_by_output(errors)
+            errors = errors.sum(axis=2)
         empty = subsets.sizes == 0
         if self.outcome.variance == 0:
             empty = np.ones(len(subsets), dtype=bool)
-        v = self._explained(errors)
-        replicates = np.stack([self._explained(errors, fold) for fold in self.folds], axis=1)
-        v[empty], replicates[empty] = 0.0, 0.0
-        if not influences:
-            return Values(subsets, v, None, replicates)
+        if by_output is not None:
+            by_output[empty] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
+            v = self.outcome.explained(errors, self.outcome.weight > 0)
+            v[empty] = 0.0
+            if not influences:
+                return Values(subsets, v, by_output=by_output)
             psi = self.outcome.influences(errors, v)
         psi[empty] = 0.0
-        return Values(subsets, v, psi, replicates)
-
-    def _explained(self, errors: FloatArray, left_out: Fold | None = None) -> FloatArray:
-        """v without the rows of a fold; NaN if no other row is measured."""
-        usable = self.outcome.weight > 0
-        if left_out is not None:
-            usable[left_out.test] = False
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.outcome.explained(errors, usable)
+        return Values(subsets, v, psi, by_output=by_output)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
@@ -16,7 +17,10 @@ from shaff.values.cross_fitting import Fold
 Scale = Literal["linear", "normal_scores", "quadratic"]
 # Penalty per unit of training weight on standardised columns.
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Limits of the quadratic scale.
 ROWS_PER_FEATURE = 15
+MAX_FEATURES = 300
+MAX_ENTRIES = 2**25
 
 
 class LinearStart:
@@ -35,6 +39,8 @@ class LinearStart:
     scale : {"linear", "normal_scores", "quadratic"}
         The columns as they are; their ranks as normal quantiles, so that a monotone transform of
         a column changes nothing; or the columns, their squares and their products.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group know the mean target of a category without each other.
 
     Notes
     -----
@@ -49,10 +55,14 @@ class LinearStart:
         fold: Fold,
         categorical: BoolArray,
         scale: Scale,
+        row_groups: npt.NDArray[Any] | None = None,
     ) -> None:
         self.fold, self.categorical, self.scale = fold, categorical, scale
+        self._groups = None if row_groups is None else row_groups[fold.train]
         train = X[fold.train]
-        self._train, self._y, self._weight = train, y[fold.train], weight[fold.train]
+        self._y, self._weight = y[fold.train], weight[fold.train]
+        # Plain columns need no reference to encode other rows, and rows may be many.
+        self._train = train if scale == "normal_scores" or categorical.any() else train[:0].copy()
         columns = [self._encode(j, train[:, j], inner=True) for j in range(X.shape[1])]
         owner = np.repeat(np.arange(X.shape[1]), [c.shape[1] for c in columns])
         first, second = np.triu_indices(len(owner) if scale == "quadratic" else 0)
@@ -82,7 +92,7 @@ class LinearStart:
         )
 
     def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
-        """Ridge coefficients of each subset of columns, shape (n_subsets, n_features, n_outputs)."""
+        """Ridge coefficients of each subset, shape (n_subsets, n_features, n_outputs)."""
         n_features = self.owners.shape[1]
         coefficients = np.zeros((len(masks), n_features, self._moment.shape[1]))
         gram = self._gram - np.outer(self._offset, self._offset) + penalty * np.eye(n_features)
@@ -110,7 +120,7 @@ class LinearStart:
 
     def _encode(self, column: int, x: FloatArray, inner: bool) -> FloatArray:
         if self.categorical[column]:
-            means = MeanTargets(self._train[:, column], self._y, self._weight)
+            means = MeanTargets(self._train[:, column], self._y, self._weight, self._groups)
             return means.transform_training() if inner else means.transform(x)
         if self.scale == "normal_scores":
             return normal_scores(self._train[:, column], x)[:, None]
@@ -118,8 +128,10 @@ class LinearStart:
 
 
 def fits(scale: Scale, n_train: int, n_columns: int) -> bool:
-    """Whether there are rows enough for the features of a scale."""
-    return scale != "quadratic" or n_columns * (n_columns + 3) // 2 <= n_train / ROWS_PER_FEATURE
+    """Whether there are rows enough for the features of a scale, and memory and time for them."""
+    n_features = n_columns * (n_columns + 3) // 2
+    most = min(n_train / ROWS_PER_FEATURE, MAX_FEATURES, MAX_ENTRIES / n_train)
+    return scale != "quadratic" or n_features <= most
 
 
 def choose_penalty(

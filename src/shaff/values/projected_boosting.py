@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.subsets import BoolArray, FloatArray, IntArray, Subsets
 from shaff.trees import read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.values import boosters
@@ -20,6 +19,7 @@ from shaff.values.arrays import Arrays, Players, read_arrays
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
 from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
+from shaff.values.threads import run_in_threads
 from shaff.values.variance import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
@@ -28,13 +28,17 @@ STAGE_TREES = 50
 MAX_TREES = 500
 SCOUT_TREES = 50
 SCOUT_LEARNING_RATE = 0.2
+SCOUT_ROWS = 500
 # A stage must raise the probes' mean value by this much for boosting to go on.
 MIN_IMPROVEMENT = 5e-4
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
 N_PROBES = 8
 BLOCK_SUBSETS = 64
-BLOCK_BYTES = 2**28
+WAVE_SUBSETS = 512
+WAVE_BYTES = 2**28
+# Shares of the trees after which a subset may stop.
+STOPPING_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 class ProjectedBoosting:
@@ -64,6 +68,9 @@ class ProjectedBoosting:
         explains most on held-out rows, and leaves products out when rows are too few for them.
     shrinkage : float or None
         A cell steps by ``sum(residuals) / (count + shrinkage)``. None chooses on held-out rows.
+    early_stopping : bool
+        Whether each subset stops after the share of the trees that is best for it: small subsets
+        overfit sooner. A fold's stop is chosen on the held-out rows of the other folds.
     cv : int, splitter or None
         None means five folds.
     row_groups : array of shape (n_rows,) or None
@@ -111,18 +118,20 @@ class ProjectedBoosting:
         categorical: npt.ArrayLike | None = None,
         start: StartName = "auto",
         shrinkage: float | None = None,
+        early_stopping: bool = True,
         cv: Any = None,
         row_groups: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        data = read_arrays(X, y, players, categorical, sample_weight)
+        data = read_arrays(X, y, players, categorical, sample_weight, row_groups)
         if start not in ("auto", "constant", *SCALES):
             raise ValueError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
         if estimator is not None:
             boosters.check_booster(estimator)
         self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self.early_stopping = early_stopping
         self._staged = estimator is None
         self._estimator = boosters.default_booster() if self._staged else estimator
         self._weighted = sample_weight is not None
@@ -140,6 +149,7 @@ class ProjectedBoosting:
         *,
         players: Players | None = None,
         shrinkage: float | None = None,
+        early_stopping: bool = True,
         cv: Any = None,
         row_groups: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
@@ -172,6 +182,7 @@ class ProjectedBoosting:
                 f"The model was fitted on {ensemble.n_columns} columns, X has {data.X.shape[1]}."
             )
         self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self.early_stopping = early_stopping
         self.start_, self.n_trees_ = "constant", ensemble.n_trees
         self.gains = _shares([ensemble], data.X.shape[1])
         self._models = [
@@ -193,9 +204,13 @@ class ProjectedBoosting:
         return float(self.values(Subsets.full(self.n_players)).v[0])
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset; replicates leave out the rows of one fold each."""
-        squared = (self._held_out_residuals(self._masks(subsets)) ** 2).sum(axis=2)
-        return self._score.values(subsets, squared, influences)
+        """Price each subset."""
+        masks = self._masks(subsets)
+        parts = []
+        for wave in self._waves(len(masks)):
+            residuals, _ = self._held_out_residuals(masks[wave])
+            parts.append(self._score.values(subsets[wave], residuals**2, influences))
+        return Values.concatenate(parts)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means m_U(x), shape (n_subsets, n_rows, n_outputs).
@@ -204,19 +219,15 @@ class ProjectedBoosting:
         rows by the mean of the folds.
         """
         masks = self._masks(subsets)
+        waves = self._waves(len(masks))
+        found = [self._held_out_residuals(masks[wave]) for wave in waves]
         if rows is None:
-            out = self._data.y[None] - self._held_out_residuals(masks)
+            residual = np.concatenate([residuals for residuals, _ in found])
+            out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
             out[:, self._score.outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-
-        def predict(model: BoostingFold, block: slice) -> FloatArray:
-            return model.predict(masks[block], new, self.shrinkage_, self._cancel)
-
-        out = np.zeros((len(masks), len(new), self._data.y.shape[1]))
-        for _, block, part in self._over_blocks(predict, len(masks), len(new)):
-            out[block] += part.transpose(1, 2, 0) / len(self._models)
-        return out
+        return self._predict_new(masks, np.concatenate([stages for _, stages in found]), new)
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -237,27 +248,34 @@ class ProjectedBoosting:
         self._probes = self._masks(_probes(self.n_players, rng))
 
     def _choose_start(self, name: StartName) -> None:
-        """Fix the start; short boosters on the first fold decide between mean and ridge."""
+        """Fix the start; short boosters on the first folds decide between mean and ridge."""
         starts: dict[str, list[Start]] = {"constant": [Start() for _ in self.folds]}
         if name != "constant":
             scale, linear = self._best_linear(SCALES if name == "auto" else (name,))
             starts[scale] = linear
-        scouts = {key: self._new_fold(self.folds[0], parts[0]) for key, parts in starts.items()}
-        quick = boosters.default_booster(SCOUT_LEARNING_RATE)
-        folds = list(scouts.values())
-        self._fit(folds, [self._new_clones(scout, quick, SCOUT_TREES) for scout in folds])
-        self.gains = _shares(
-            [c.ensemble for c in scouts["constant"].codings], self._data.X.shape[1]
-        )
-        errors = {key: self._probe_error([scout]) for key, scout in scouts.items()}
-        self.start_ = min(errors, key=lambda key: errors[key]) if name == "auto" else name
-        scout = scouts[self.start_]
-        at_start = self._residual_error([scout], [scout.start_residual(self._probes)])
-        chosen = zip(self.folds, starts[self.start_], strict=True)
-        self._models = [self._new_fold(fold, start) for fold, start in chosen]
-        self._trees_help = self._improves(errors[self.start_], at_start, [scout])
+        scouts = {key: self._fit_scouts(parts) for key, parts in starts.items()}
+        ensembles = [coding.ensemble for model in scouts["constant"] for coding in model.codings]
+        self.gains = _shares(ensembles, self._data.X.shape[1])
+        bare = {key: self._start_error(models) for key, models in scouts.items()}
+        grown = {key: self._probe_error(models) for key, models in scouts.items()}
+        best = min(scouts, key=lambda key: min(bare[key], grown[key]))
+        self.start_ = best if name == "auto" else name
+        chosen = scouts[self.start_]
+        self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
+        pairs = zip(self.folds, starts[self.start_], strict=True)
+        self._models = [self._new_fold(fold, start) for fold, start in pairs]
         for model in self._models:
-            model.set_trees([coding.ensemble.first_trees(0) for coding in scout.codings])
+            model.set_trees([coding.ensemble.first_trees(0) for coding in chosen[0].codings])
+
+    def _fit_scouts(self, starts: list[Start]) -> list[BoostingFold]:
+        """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
+        quick = boosters.default_booster(SCOUT_LEARNING_RATE)
+        sizes = np.cumsum([len(fold.test) for fold in self.folds])
+        n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
+        pairs = list(zip(self.folds, starts, strict=True))[:n_scouts]
+        models = [self._new_fold(fold, start) for fold, start in pairs]
+        self._fit(models, [self._new_clones(model, quick, SCOUT_TREES) for model in models])
+        return models
 
     def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
         """The scale of the columns, and the penalty, with the smallest held-out error."""
@@ -266,7 +284,9 @@ class ProjectedBoosting:
         usable = [s for s in scales if fits(s, n_train, data.X.shape[1]) or len(scales) == 1]
         for scale in usable:
             linear = [
-                LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
+                LinearStart(
+                    data.X, data.y, data.weight, fold, data.categorical, scale, data.row_groups
+                )
                 for fold in self.folds
             ]
             features = [part.fold_features(data.X) for part in linear]
@@ -296,7 +316,9 @@ class ProjectedBoosting:
         def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
             weight = model.train_weight if self._weighted else None
             target, categorical = model.target(output), model.columns.categorical
-            return read_ensemble(boosters.fit(clone, model.train_X, target, weight, categorical))
+            return read_ensemble(
+                boosters.fit(clone, model.train_X(output), target, weight, categorical)
+            )
 
         n_outputs = self._data.y.shape[1]
         tasks = [
@@ -318,7 +340,7 @@ class ProjectedBoosting:
             return
         clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
         residuals = [model.start_residual(self._probes) for model in self._models]
-        best, self.n_trees_, grown = self._residual_error(self._models, residuals), 0, 0
+        best, self.n_trees_, grown = self._start_error(self._models), 0, 0
         # The scout saves whole stages where the start has said it all.
         while self._trees_help and grown < MAX_TREES:
             self._grow_stage(clones, residuals, grown)
@@ -337,7 +359,8 @@ class ProjectedBoosting:
                 clone.set_params(max_iter=grown + STAGE_TREES, random_state=self._seed + k + grown)
         self._fit(self._models, clones)
         for model, residual in zip(self._models, residuals, strict=True):
-            model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, grown)
+            trees = range(grown, grown + STAGE_TREES)
+            model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, trees)
 
     def _choose_shrinkage(self) -> float:
         if self.n_trees_ == 0:
@@ -356,6 +379,10 @@ class ProjectedBoosting:
         self._parallel(replay, list(zip(models, residuals, strict=True)))
         return self._residual_error(models, residuals)
 
+    def _start_error(self, models: list[BoostingFold]) -> float:
+        residuals = [model.start_residual(self._probes) for model in models]
+        return self._residual_error(models, residuals)
+
     def _residual_error(self, models: list[BoostingFold], residuals: list[FloatArray]) -> float:
         """Summed squared error of the held-out rows over the probes."""
         error = 0.0
@@ -366,7 +393,7 @@ class ProjectedBoosting:
 
     def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
-        weight = sum(self._data.weight[model.fold.test].sum() for model in models)
+        weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
         one_value = self._score.outcome.variance * weight * len(self._probes)
         return error < best - MIN_IMPROVEMENT * one_value
 
@@ -379,41 +406,73 @@ class ProjectedBoosting:
             )
         return subsets.to_columns(self._data.players, self._data.X.shape[1]).masks()
 
-    def _held_out_residuals(self, masks: BoolArray) -> FloatArray:
-        """Shape (n_subsets, n_rows, n_outputs); 0 for rows that no fold holds out."""
+    @property
+    def _stages(self) -> list[int]:
+        """Numbers of trees after which a subset may stop."""
+        shares = STOPPING_SHARES if self.early_stopping else (1.0,)
+        return sorted({round(share * self.n_trees_) for share in shares})
+
+    def _waves(self, n_subsets: int) -> list[slice]:
+        """As many subsets at a time as memory holds."""
+        subset_bytes = 8 * self._data.y.size * (len(self._stages) + 2)
+        return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
+
+    def _held_out_residuals(self, masks: BoolArray) -> tuple[FloatArray, IntArray]:
+        """Residuals, shape (n_subsets, n_rows, n_outputs), 0 for rows that no fold holds out; and
+        the number of trees that is best for each subset over all folds."""
+        stages = self._stages
 
         def evaluate(model: BoostingFold, block: slice) -> FloatArray:
-            return model.held_out_residual(masks[block], self.shrinkage_, self._cancel)
+            return model.held_out_residuals(masks[block], self.shrinkage_, self._cancel, stages)
 
-        out = np.zeros((len(masks), *self._data.y.shape))
+        blocks = _slices(len(masks), BLOCK_SUBSETS)
+        tasks = [(model, block) for block in blocks for model in self._models]
         with threadpool_limits(1, user_api="blas"):
-            for model, block, part in self._over_blocks(evaluate, len(masks), 0):
-                out[block, model.fold.test] = part.transpose(1, 2, 0)
-        return out
+            parts = self._parallel(evaluate, tasks)
+        out = np.zeros((len(masks), *self._data.y.shape))
+        best = np.empty(len(masks), dtype=np.int64)
+        for index, block in enumerate(blocks):
+            folds = parts[index * len(self._models) : (index + 1) * len(self._models)]
+            best[block] = self._stop(folds, out[block])
+        return out, np.asarray(stages)[best]
 
-    def _over_blocks(
-        self, function: Callable[..., FloatArray], n_subsets: int, n_extra_rows: int
-    ) -> list[tuple[BoostingFold, slice, FloatArray]]:
-        """Apply to each fold and block of subsets; the blocks do not depend on `n_jobs`."""
-        row_bytes = 8 * (len(self._data.X) + n_extra_rows) * self._data.y.shape[1]
-        size = int(np.clip(BLOCK_BYTES // row_bytes, 1, BLOCK_SUBSETS))
+    def _stop(self, parts: list[FloatArray], out: FloatArray) -> IntArray:
+        """Fill in each fold's residuals at the stage with the smallest error in the other folds,
+        so that no row decides when its own prediction stops; return the stages of all folds."""
+        weights = [self._data.weight[fold.test] for fold in self.folds]
+        errors = np.stack(
+            [((part**2) @ weight).sum(axis=1) for part, weight in zip(parts, weights, strict=True)]
+        )
+        subsets = np.arange(len(out))
+        for k, part in enumerate(parts):
+            others = errors.sum(axis=0) - errors[k] if len(parts) > 1 else errors[k]
+            stage = others.argmin(axis=0)
+            out[:, self.folds[k].test] = part[stage, :, subsets].transpose(0, 2, 1)
+        return np.asarray(errors.sum(axis=0).argmin(axis=0), dtype=np.int64)
+
+    def _predict_new(self, masks: BoolArray, stages: IntArray, rows: FloatArray) -> FloatArray:
+        def predict(model: BoostingFold, members: IntArray, n_trees: int) -> FloatArray:
+            return model.predict(masks[members], rows, self.shrinkage_, self._cancel, n_trees)
+
         tasks = [
-            (model, slice(first, min(first + size, n_subsets)))
-            for first in range(0, n_subsets, size)
+            (model, np.flatnonzero(stages == stage)[block], int(stage))
+            for stage in np.unique(stages)
+            for block in _slices(int((stages == stage).sum()), BLOCK_SUBSETS)
             for model in self._models
         ]
-        parts = self._parallel(function, tasks)
-        return [(*task, part) for task, part in zip(tasks, parts, strict=True)]
+        out = np.zeros((len(masks), len(rows), self._data.y.shape[1]))
+        with threadpool_limits(1, user_api="blas"):
+            parts = self._parallel(predict, tasks)
+        for (_, members, _), part in zip(tasks, parts, strict=True):
+            out[members] += part.transpose(1, 2, 0) / len(self._models)
+        return out
 
     def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-        """Run in threads; when one fails or is interrupted, the others stop early."""
-        self._cancel[0] = 0
-        try:
-            calls = (delayed(function)(*task) for task in tasks)
-            return list(Parallel(n_jobs=self._n_jobs, require="sharedmem")(calls))
-        except BaseException:
-            self._cancel[0] = 1
-            raise
+        return run_in_threads(function, tasks, self._n_jobs, self._cancel)
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _probes(n_players: int, rng: np.random.RandomState) -> Subsets:

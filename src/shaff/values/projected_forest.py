@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from shaff import _core
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees.forest import Forest, RankedData
+from shaff.trees.growing import CategoryOrders
 from shaff.values.variance import Outcome
 
 FOREST_ERRORS = ("unbiased", "plain")
@@ -40,6 +42,8 @@ class ProjectedForest:
         "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
         unbiased estimate of the error of the infinite forest, from products of the errors of
         different trees, so that far fewer trees do.
+    orders : CategoryOrders or None
+        For trees that see the categories of a column in an order of their own.
     n_jobs : int or None
 
     Examples
@@ -70,19 +74,26 @@ class ProjectedForest:
         players: Sequence[npt.NDArray[np.intp]] | None = None,
         min_node_size: float = 5,
         error: str = "unbiased",
+        orders: CategoryOrders | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.forest = forest
         self.X = X
         self.outcome = Outcome.of(y, sample_weight)
+        # Errors are differences of products: far from the mean they would lose their digits.
+        self._mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
+        self._centred = np.ascontiguousarray(self.outcome.y - self._mean)
         self.bags = np.ascontiguousarray(bags, dtype=np.uint16)
         self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
         self.min_node_size = float(min_node_size)
         self.error = error
+        self.orders = CategoryOrders.none() if orders is None else orders
         self.n_jobs = n_jobs
         self._ranked = RankedData.from_matrix(X)
         self._cuts = self._ranked.cuts(forest)
-        self._n_predictions = (self.bags == 0).sum(axis=0)
+        self._predicts = (self.bags == 0) & (self.bags @ self.outcome.weight > 0)[:, None]
+        self._n_predictions = self._predicts.sum(axis=0)
+        self._check_predictions()
 
     @property
     def n_players(self) -> int:
@@ -91,10 +102,19 @@ class ProjectedForest:
 
     @property
     def tree_blocks(self) -> list[range]:
-        """The trees in up to ten blocks: what the jackknife leaves out in turn."""
-        bounds = np.linspace(0, self.forest.n_trees, min(N_TREE_BLOCKS, self.forest.n_trees) + 1)
-        edges = bounds.astype(int)
+        """The trees in ten blocks for the jackknife to leave out; in one if they are few."""
+        n_blocks = N_TREE_BLOCKS if self.forest.n_trees >= N_TREE_BLOCKS else 1
+        edges = np.linspace(0, self.forest.n_trees, n_blocks + 1).astype(int)
         return [range(a, b) for a, b in pairwise(edges)]
+
+    def _check_predictions(self) -> None:
+        needed = 2 if self.error == "unbiased" else 1
+        if (self._n_predictions < needed).all():
+            trees = "two trees" if needed == 2 else "any tree"
+            raise ValueError(
+                f"No row is out of bag in {trees}: grow more trees"
+                + (', or use forest_error="plain".' if needed == 2 else ".")
+            )
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; a task is a block of subsets over all trees, in tree order."""
@@ -107,58 +127,59 @@ class ProjectedForest:
         except BaseException:
             cancel[0] = 1  # worker threads end at their next poll
             raise
+        priced = Values.concatenate(parts)
         empty = subsets.sizes == 0
-        v = np.concatenate([part[0] for part in parts])
-        v[empty] = 0.0
-        if not influences:
-            return Values(subsets, v)
-        psi = np.concatenate([part[1] for part in parts])
-        replicates = np.concatenate([part[2] for part in parts])
-        psi[empty] = 0.0
-        replicates[empty] = 0.0
-        return Values(subsets, v, psi, replicates)
+        for array in (priced.v, priced.influences, priced.replicates, priced.by_output):
+            if array is not None:
+                array[empty] = 0.0
+        return replace(priced, subsets=subsets)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means of the projected forest, shape (n_subsets, n_rows, n_outputs).
 
         ``rows=None``: the training rows, out of bag (NaN where no tree has a row out of bag).
         """
-        columns = subsets.to_columns(self.players, self.X.shape[1])
-        cancel = np.zeros(1, dtype=np.uint8)
-        everything = range(self.forest.n_trees)
-        if rows is None:
-            total, _ = self._sums(columns, everything, cancel)
-            with np.errstate(invalid="ignore"):
-                return np.asarray(total / self._n_predictions[:, None], dtype=np.float64)
-        return self._with_queries(np.asarray(rows, dtype=np.float64))._predict_queries(
-            columns, everything, cancel, len(self.X)
-        )
+        if rows is not None:
+            new = np.asarray(rows, dtype=np.float64)
+            return self._with_queries(new)._means(subsets, first_row=len(self.X))
+        return self._means(subsets)
 
-    def _predict_queries(
-        self, columns: Subsets, trees: range, cancel: npt.NDArray[np.uint8], n_train: int
-    ) -> FloatArray:
-        is_query = np.zeros(len(self.X), dtype=np.uint8)
-        is_query[n_train:] = 1
-        total, _ = self._sums(columns, trees, cancel, is_query)
-        return np.asarray(total[:, n_train:] / len(trees), dtype=np.float64)
+    def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
+        """Of the rows from ``first_row`` on, by the trees that have them out of bag."""
+        columns = subsets.to_columns(self.players, self.X.shape[1])
+        is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
+        cancel = np.zeros(1, dtype=np.uint8)
+        total, _ = self._sums(columns, range(self.forest.n_trees), cancel, is_query)
+        with np.errstate(invalid="ignore"):
+            means = self._mean + total / self._n_predictions[:, None]
+        return np.asarray(means[:, first_row:], dtype=np.float64)
 
     def _with_queries(self, rows: FloatArray) -> ProjectedForest:
         """The same forest with further rows that are in no bag."""
         n_new, n_outputs = len(rows), self.outcome.y.shape[1]
+        weight = np.append(self.outcome.weight, np.zeros(n_new))  # so that the mean stays
         return ProjectedForest(
             self.forest,
-            np.vstack([self.X, rows]),
+            np.vstack([self.X, self._known_categories(rows)]),
             np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
             np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
-            sample_weight=np.append(self.outcome.weight, np.ones(n_new)),
+            sample_weight=weight,
             players=self.players,
             min_node_size=self.min_node_size,
             error=self.error,
+            orders=self.orders,
             n_jobs=self.n_jobs,
         )
 
+    def _known_categories(self, rows: FloatArray) -> FloatArray:
+        """New categories have no place in the trees' orders: they go the way of missing ones."""
+        known = rows.copy()
+        for column in np.flatnonzero(self.orders.offset >= 0):
+            known[~np.isin(rows[:, column], self.X[:, column]), column] = np.nan
+        return known
+
     def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
-        per_subset = n_parts * len(self.X) * (self.outcome.y.shape[1] + 1)
+        per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
         by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
         size = min(32, by_memory, max(1, by_jobs))
@@ -173,7 +194,7 @@ class ProjectedForest:
     ) -> tuple[FloatArray, FloatArray]:
         n_rows, n_outputs = self.outcome.y.shape
         total = np.zeros((len(columns), n_rows, n_outputs))
-        squares = np.zeros((len(columns), n_rows))
+        squares = np.zeros_like(total)
         _core.project_forest(
             self.forest.offsets,
             self.forest.feature,
@@ -183,10 +204,12 @@ class ProjectedForest:
             self.forest.missing_left,
             self._ranked.codes,
             self._ranked.has_missing,
+            self.orders.offset,
+            self.orders.ranks,
             self.bags,
             self.outcome.weight,
             np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
-            self.outcome.y,
+            self._centred,
             self.min_node_size,
             trees.start,
             trees.stop,
@@ -197,37 +220,45 @@ class ProjectedForest:
         )
         return total, squares
 
-    def _price(
-        self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]
-    ) -> tuple[FloatArray, npt.NDArray[np.float32] | None, FloatArray | None]:
+    def _price(self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]) -> Values:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
         total, squares = sums[0][0].copy(), sums[0][1].copy()
         for block_total, block_squares in sums[1:]:
             total += block_total
             squares += block_squares
-        errors, usable = self._errors(total, squares, self._n_predictions)
+        by_output, usable = self._errors(total, squares, self._n_predictions)
+        errors = by_output.sum(axis=2)
         v = self.outcome.explained(errors, usable)
+        v_by_output = self.outcome.explained_by_output(by_output, usable)
         if not influences:
-            return v, None, None
-        replicates = np.empty((len(columns), len(blocks)))
-        for b, (trees, (block_total, block_squares)) in enumerate(zip(blocks, sums, strict=True)):
-            count = self._n_predictions - (self.bags[trees.start : trees.stop] == 0).sum(axis=0)
-            left_out = self._errors(total - block_total, squares - block_squares, count)
-            replicates[:, b] = self.outcome.explained(*left_out)
-        errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
-        return v, self.outcome.influences(errors, v), replicates
+            return Values(columns, v, by_output=v_by_output)
+        # A row without an error counts as an average one.
+        mean_error = (1 - v[:, None]) * self.outcome.variance
+        psi = self.outcome.influences(np.where(usable, errors, mean_error), v)
+        if len(blocks) == 1:
+            return Values(columns, v, psi, by_output=v_by_output)
+        replicates = [
+            self._without(trees, total - block_total, squares - block_squares)
+            for trees, (block_total, block_squares) in zip(blocks, sums, strict=True)
+        ]
+        return Values(columns, v, psi, np.column_stack(replicates), v_by_output)
+
+    def _without(self, trees: range, total: FloatArray, squares: FloatArray) -> FloatArray:
+        """Values from the sums over all other trees."""
+        left_out = self._predicts[trees.start : trees.stop].sum(axis=0)
+        errors, usable = self._errors(total, squares, self._n_predictions - left_out)
+        return self.outcome.explained(errors.sum(axis=2), usable)
 
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Squared error of each row, and which rows have one."""
-        y = self.outcome.y
+        """Squared error of each row and output, and which rows have one."""
+        y, n_trees = self._centred, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
-                residual = y - total / count[:, None]
-                return (residual**2).sum(axis=2), count >= 1
+                return (y - total / n_trees) ** 2, count >= 1
             # Sum over pairs of different trees of the product of their errors.
-            sum_of_errors = ((count[:, None] * y - total) ** 2).sum(axis=2)
-            errors_squared = count * (y**2).sum(axis=1) - 2 * (y * total).sum(axis=2) + squares
-            return (sum_of_errors - errors_squared) / (count * (count - 1)), count >= 2
+            sum_of_errors = (n_trees * y - total) ** 2
+            errors_squared = n_trees * y**2 - 2 * y * total + squares
+            return (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1)), count >= 2

@@ -58,14 +58,16 @@ class RidgeValues:
         sample_weight: npt.ArrayLike | None = None,
         random_state: Any = None,
     ) -> None:
-        data = read_arrays(X, y, players, categorical, sample_weight)
+        data = read_arrays(X, y, players, categorical, sample_weight, row_groups)
         self._data = data
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         folds = make_folds(len(data.X), cv, row_groups, seed, data.y)
         self._score = HeldOutScore(Outcome(data.y, data.weight), folds)
         with threadpool_limits(1, user_api="blas"):
             self._starts = [
-                LinearStart(data.X, data.y, data.weight, fold, data.categorical, scale)
+                LinearStart(
+                    data.X, data.y, data.weight, fold, data.categorical, scale, data.row_groups
+                )
                 for fold in folds
             ]
             self._features = [start.fold_features(data.X) for start in self._starts]

@@ -38,6 +38,15 @@ class Outcome:
         return cls(y, weight)
 
     @property
+    def output_variances(self) -> FloatArray:
+        """Sample variance of each output, shape (n_outputs,)."""
+        whole = np.array_equal(self.weight, np.round(self.weight))
+        n = self.weight.sum() if whole else float(len(self.weight))
+        mean = np.average(self.y, axis=0, weights=self.weight)
+        squares = np.average((self.y - mean) ** 2, axis=0, weights=self.weight)
+        return np.asarray(squares * n / max(n - 1, 1), dtype=np.float64)
+
+    @property
     def squares(self) -> FloatArray:
         """Squared distance of each row to the mean, summed over the outputs."""
         mean = np.average(self.y, axis=0, weights=self.weight)
@@ -46,9 +55,7 @@ class Outcome:
     @property
     def variance(self) -> float:
         """Sample variance (n - 1), summed over the outputs; integer weights count rows."""
-        whole = np.array_equal(self.weight, np.round(self.weight))
-        n = self.weight.sum() if whole else float(len(self.weight))
-        return float(np.average(self.squares, weights=self.weight) * n / max(n - 1, 1))
+        return float(self.output_variances.sum())
 
     def explained(
         self, errors: FloatArray, usable: npt.NDArray[np.bool_] | None = None
@@ -61,9 +68,27 @@ class Outcome:
         mean_error = np.where(weight > 0, errors, 0.0) @ weight / weight.sum()
         return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
 
+    def explained_by_output(
+        self, errors: FloatArray, usable: npt.NDArray[np.bool_] | None = None
+    ) -> FloatArray | None:
+        """v of each subset for each output alone, shape (n_subsets, n_outputs).
+
+        ``errors`` has the shape (n_subsets, n_rows, n_outputs). None with one output, where v
+        says it all; 0 for an output that does not vary.
+        """
+        if errors.shape[2] == 1:
+            return None
+        weight = self.weight if usable is None else np.where(usable, self.weight, 0.0)
+        known = np.where((weight > 0)[:, None], errors, 0.0)
+        mean_error = np.einsum("sro,r->so", known, weight) / weight.sum()
+        variance = self.output_variances
+        varies = variance > 0
+        return np.asarray(np.where(varies, 1 - mean_error / np.where(varies, variance, 1.0), 0.0))
+
     def influences(self, errors: FloatArray, v: FloatArray) -> npt.NDArray[np.float32]:
         """Influence of each row on v (ALGORITHMS section 6), centred, times its weight."""
         psi = ((1 - v[:, None]) * self.squares - errors) / self.variance
+        # Centred before it is weighted: a row of weight 2 then counts as two rows.
+        psi -= (psi @ self.weight / self.weight.sum())[:, None]
         psi *= self.weight / self.weight.mean()
-        psi -= psi.mean(axis=1, keepdims=True)
         return psi.astype(np.float32)

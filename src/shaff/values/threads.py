@@ -1,0 +1,69 @@
+"""Running the kernels in threads, so that Ctrl-C ends them all before it reaches the caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+Cancel = npt.NDArray[np.uint8]
+
+
+class _Running:
+    """Counts the tasks that are under way."""
+
+    def __init__(self) -> None:
+        self._count, self._changed = 0, threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def wait_for_none(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0)
+
+
+def run_in_threads(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    n_jobs: int | None,
+    cancel: Cancel,
+) -> list[Any]:
+    """Call the function on each task, in order of the tasks.
+
+    When a call fails or the user interrupts, `cancel` is set, which ends the kernels that were
+    given it, and the error is raised once they have: a thread that is still in a kernel when the
+    interpreter exits would abort the process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.threads import run_in_threads
+    >>> run_in_threads(max, [(1, 2), (4, 3)], n_jobs=2, cancel=np.zeros(1, np.uint8))
+    [2, 4]
+    """
+    cancel[0] = 0
+    running = _Running()
+
+    def call(*task: Any) -> Any:
+        with running:
+            if cancel[0]:
+                raise KeyboardInterrupt
+            return function(*task)
+
+    try:
+        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(*t) for t in tasks))
+    except BaseException:
+        cancel[0] = 1
+        running.wait_for_none()
+        raise
