@@ -109,7 +109,7 @@ class Checkpoint:
 
 def fingerprint(*parts: Any) -> bytes:
     """A hash of arrays, models and plain settings, the same in every process."""
-    return joblib.hash(parts, hash_name="sha1").encode()  # type: ignore[no-any-return]
+    return joblib.hash(parts, hash_name="sha1").encode()
 
 
 def evaluate(
