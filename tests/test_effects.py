@@ -183,6 +183,15 @@ def test_nothing_explained_gives_zeros_and_says_so(design):
     assert est.result_.first_order.min() < 0
 
 
+def test_many_columns_of_noise():
+    """A screen that keeps nobody is not used."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(60, 30)), rng.normal(size=60)
+    with pytest.warns(UserWarning, match="Nothing is explained"):
+        est = quick().fit(X, y)
+    assert est.effects_.tolist() == [0.0] * 30
+
+
 def test_tiny_tables():
     rng = np.random.default_rng(0)
     X = rng.integers(3, size=(10, 2)).astype(float)

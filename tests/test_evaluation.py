@@ -73,6 +73,16 @@ def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
     assert game.asked == 600
 
 
+def test_games_among_other_players_have_files_of_their_own(tmp_path):
+    """The subsets of the players that a screen has kept look like other subsets of all."""
+    game, whole = Counted(), Checkpoint(tmp_path, b"a")
+    evaluate(game, some_subsets(30), checkpoint=whole)
+    for left_out in (0, 10):
+        kept = np.arange(11) != left_out
+        evaluate(game, some_subsets(30), checkpoint=whole.among(kept))
+    assert game.asked == 90
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -18,7 +18,7 @@ import numpy as np
 
 from shaff._files import replacing
 from shaff.protocols import ValueFunction, Values
-from shaff.subsets import Subsets
+from shaff.subsets import BoolArray, Subsets
 
 CHUNK = 64
 
@@ -84,6 +84,10 @@ class Checkpoint:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.fingerprint = fingerprint
+
+    def among(self, players: BoolArray) -> Checkpoint:
+        """For subsets of some of the players only, which have other numbers then."""
+        return Checkpoint(self.directory, self.fingerprint + players.tobytes())
 
     def _path(self, subsets: Subsets, influences: bool) -> Path:
         digest = hashlib.sha256(self.fingerprint + bytes([influences]) + subsets.words.tobytes())
