@@ -112,7 +112,7 @@ def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...
         return values, None, tuple(str(name) for name in native.columns)
     values = np.asarray(y)
     if values.ndim == 1 and (values.dtype.kind == "O" or isinstance(y, list | tuple)):
-        values = _from_objects(list(y))
+        values = _from_objects(list(y) if isinstance(y, list | tuple) else values.tolist())
     return values, None, None
 
 
