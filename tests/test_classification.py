@@ -27,10 +27,10 @@ def data():
 
 CLASSIFIERS = [
     RandomForestClassifier(30, min_samples_leaf=5, class_weight="balanced"),
-    HistGradientBoostingClassifier(max_iter=30, max_features=0.5, min_samples_leaf=5),
-    LGBMClassifier(n_estimators=30, feature_fraction_bynode=0.5, min_child_samples=5),
-    XGBClassifier(n_estimators=30, colsample_bynode=0.5),
-    CatBoostClassifier(iterations=30, rsm=0.5, verbose=0),
+    HistGradientBoostingClassifier(max_iter=20, max_features=0.5, min_samples_leaf=5),
+    LGBMClassifier(n_estimators=20, feature_fraction_bynode=0.5, min_child_samples=5),
+    XGBClassifier(n_estimators=20, colsample_bynode=0.5),
+    CatBoostClassifier(iterations=20, depth=4, rsm=0.5, verbose=0),
     "forest",
     "boosting",
 ]

@@ -157,6 +157,9 @@ def _read_outputs(
         raise ValueError("Input y contains NaN: drop those rows, or fill them in.")
     if np.isinf(numbers).any():
         raise ValueError("Input y contains infinity: replace those values.")
+    for spread in np.ptp(numbers, axis=0).reshape(-1):
+        if not 1e-100 < spread < 1e100 and spread != 0:
+            raise ValueError(f"The values of y spread over {spread:.0e}: rescale y.")
     if numbers.ndim == 1:
         return Target(np.ascontiguousarray(numbers[:, None]), name=name)
     if numbers.shape[1] == 0:
