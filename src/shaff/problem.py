@@ -187,6 +187,11 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
             f"y has {len(classes)} different labels; shaff explains at most {MAX_CLASSES} classes. "
             "If they are numbers stored as text, convert them."
         )
+    if len(classes) > len(values) / 2 and len(values) >= MIN_ROWS:
+        raise ValueError(
+            f"y has {len(classes)} different labels in {len(values)} rows: is it a name or a "
+            "number stored as text? Classes must repeat."
+        )
     indicators = np.eye(len(classes))[codes]
     y = indicators[:, 1:] if len(classes) == 2 else indicators
     names = tuple(classes.tolist())
