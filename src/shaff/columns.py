@@ -209,6 +209,8 @@ def _check_columns(table: Table) -> None:
         column = table.X[:, j]
         if np.isinf(column).any():
             raise ValueError(f"Column {name!r} holds infinite values (infinity): replace them.")
+        if np.nanmax(np.abs(column), initial=0.0) > np.finfo(np.float32).max:
+            raise ValueError(f"Column {name!r} holds values beyond 3e38: rescale it.")
         if len(column) and np.isnan(column).all():
             raise ValueError(f"Column {name!r} has no value at all (only NaN): drop it.")
 

@@ -112,7 +112,7 @@ def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...
         return values, None, tuple(str(name) for name in native.columns)
     values = np.asarray(y)
     if values.ndim == 1 and (values.dtype.kind == "O" or isinstance(y, list | tuple)):
-        values = _from_objects(list(y))
+        values = _from_objects(list(y) if isinstance(y, list | tuple) else values.tolist())
     return values, None, None
 
 
@@ -157,6 +157,9 @@ def _read_outputs(
         raise ValueError("Input y contains NaN: drop those rows, or fill them in.")
     if np.isinf(numbers).any():
         raise ValueError("Input y contains infinity: replace those values.")
+    for spread in np.ptp(numbers, axis=0).reshape(-1):
+        if not 1e-100 < spread < 1e100 and spread != 0:
+            raise ValueError(f"The values of y spread over {spread:.0e}: rescale y.")
     if numbers.ndim == 1:
         return Target(np.ascontiguousarray(numbers[:, None]), name=name)
     if numbers.shape[1] == 0:
@@ -183,6 +186,11 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
         raise ValueError(
             f"y has {len(classes)} different labels; shaff explains at most {MAX_CLASSES} classes. "
             "If they are numbers stored as text, convert them."
+        )
+    if len(classes) > len(values) / 2 and len(values) >= MIN_ROWS:
+        raise ValueError(
+            f"y has {len(classes)} different labels in {len(values)} rows: is it a name or a "
+            "number stored as text? Classes must repeat."
         )
     indicators = np.eye(len(classes))[codes]
     y = indicators[:, 1:] if len(classes) == 2 else indicators

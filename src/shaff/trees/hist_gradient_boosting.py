@@ -79,12 +79,12 @@ def _read_tree(predictor: Any, columns: IntArray, encoded: dict[int, IntArray]) 
     nodes = predictor.nodes
     split = nodes["is_leaf"] == 0
     feature = np.where(split, columns[nodes["feature_idx"]], LEAF)
-    left_categories = {
-        int(node): encoded[int(feature[node])][
-            _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
-        ]
-        for node in np.flatnonzero(split & (nodes["is_categorical"] != 0))
-    }
+    left_categories = {}
+    for node in np.flatnonzero(split & (nodes["is_categorical"] != 0)):
+        known = encoded[int(feature[node])]
+        members = _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+        # Bits past the categories stand for missing ones, which `missing_left` tells already.
+        left_categories[int(node)] = known[members[members < len(known)]]
     return Tree(
         feature=feature,
         threshold=nodes["num_threshold"],

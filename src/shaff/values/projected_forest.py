@@ -249,12 +249,16 @@ class ProjectedForest:
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Squared error of each row and output, and which rows have one."""
+        """Squared error of each row and output, and which rows have one; 0 for the others."""
         y, n_trees = self._centred, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
-                return (y - total / n_trees) ** 2, count >= 1
-            # Sum over pairs of different trees of the product of their errors.
-            sum_of_errors = (n_trees * y - total) ** 2
-            errors_squared = n_trees * y**2 - 2 * y * total + squares
-            return (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1)), count >= 2
+                errors, usable = (y - total / n_trees) ** 2, count >= 1
+            else:
+                # Sum over pairs of different trees of the product of their errors.
+                sum_of_errors = (n_trees * y - total) ** 2
+                errors_squared = n_trees * y**2 - 2 * y * total + squares
+                errors = (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1))
+                usable = count >= 2
+        errors[:, ~usable] = 0.0
+        return errors, usable

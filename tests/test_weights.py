@@ -1,0 +1,128 @@
+"""Integer weights count as repeated rows; weights enter the values, the kernels, the errors."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.model_selection import PredefinedSplit
+
+from shaff import ShapleyEffects, inference
+from shaff.protocols import Effects, Values
+from shaff.subsets import Subsets
+from shaff.trees.growing import grow_forest
+from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.projected_forest import ProjectedForest
+from shaff.values.variance import Outcome
+
+N = 240
+SUBSETS = Subsets.from_indices([[0], [1, 2], [0, 1, 2]], 3)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 3))
+    X[:, 2] = rng.integers(4, size=N)
+    y = X[:, 0] + X[:, 0] * (X[:, 2] == 1) + 0.5 * rng.standard_normal(N)
+    return X, y, rng.integers(1, 5, size=N)
+
+
+def same_errors(weighted: Values, repeated: Values, row_of, weight):
+    """Values, replicates, and the error bars that the influences give."""
+    np.testing.assert_allclose(weighted.v, repeated.v, atol=1e-8)
+    if weighted.replicates is not None:
+        np.testing.assert_allclose(weighted.replicates, repeated.replicates, atol=1e-8)
+    linear_map = np.array([[1.0, -0.5, 0.25], [0.2, 0.3, -1.0]])
+    effects = Effects(np.zeros(2), linear_map @ weighted.v, linear_map)
+    one = inference.uncertainty(effects, weighted)
+    other = inference.uncertainty(effects, repeated, row_of)
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-4)  # influences are float32
+    np.testing.assert_allclose(
+        one.explained_variance_error, other.explained_variance_error, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("error", ["unbiased", "plain"])
+@pytest.mark.parametrize("categorical", [[False] * 3, [False, False, True]])
+def test_projected_forest_counts_weights_as_rows(rows, error, categorical):
+    X, y, weight = rows
+    model = RandomForestRegressor(20, min_samples_leaf=5)
+    grown = grow_forest(
+        model, X, y[:, None], categorical=np.array(categorical), sample_weight=weight, seed=1
+    )
+    row_of = np.repeat(np.arange(N), weight)
+    weighted = ProjectedForest(
+        grown.forest, X, y, grown.bags, sample_weight=weight, orders=grown.orders, error=error
+    )
+    repeated = ProjectedForest(
+        grown.forest, X[row_of], y[row_of], grown.bags[:, row_of], orders=grown.orders, error=error
+    )
+    np.testing.assert_allclose(
+        weighted.predict(SUBSETS)[:, row_of], repeated.predict(SUBSETS), atol=1e-8
+    )
+    parts = [prf.values(SUBSETS, influences=True) for prf in (weighted, repeated)]
+    same_errors(*parts, row_of, weight)
+
+
+def test_projected_boosting_counts_weights_as_rows(rows):
+    X, y, weight = rows
+    model = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, random_state=0).fit(X, y)
+    row_of, fold_of = np.repeat(np.arange(N), weight), np.arange(N) % 4
+    settings = {"shrinkage": 3.0, "random_state": 0}
+    weighted = ProjectedBoosting.from_fitted(
+        model, X, y, sample_weight=weight, cv=PredefinedSplit(fold_of), **settings
+    )
+    repeated = ProjectedBoosting.from_fitted(
+        model, X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of]), **settings
+    )
+    np.testing.assert_allclose(
+        weighted.predict(SUBSETS)[:, row_of], repeated.predict(SUBSETS), atol=1e-8
+    )
+    parts = [part.values(SUBSETS, influences=True) for part in (weighted, repeated)]
+    same_errors(*parts, row_of, weight)
+
+
+def test_variances_of_outputs_count_weights_as_rows(rows):
+    X, y, weight = rows
+    several = np.column_stack([y, y**2])
+    one = Outcome.of(several, weight)
+    other = Outcome.of(np.repeat(several, weight, axis=0))
+    np.testing.assert_allclose(one.output_variances, other.output_variances)
+    np.testing.assert_allclose(one.output_variances, np.var(other.y, axis=0, ddof=1))
+    assert one.variance == pytest.approx(one.output_variances.sum())
+
+
+@pytest.mark.parametrize("estimator", ["forest", "boosting"])
+def test_whole_fits_agree_within_their_errors(rows, estimator):
+    X, y, weight = rows
+    row_of = np.repeat(np.arange(N), weight)
+    est = ShapleyEffects(estimator, random_state=0)
+    one = est.fit(X, y, sample_weight=weight).result_
+    other = est.fit(X[row_of], y[row_of], row_groups=row_of).result_
+    spread = np.hypot(one.standard_error, other.standard_error)
+    assert (np.abs(one.raw_effects - other.raw_effects) < 2 * spread).all()
+    assert (np.abs(np.log2(one.standard_error / other.standard_error)) < 1).all()
+
+
+@pytest.mark.parametrize("estimator", ["forest", "boosting"])
+def test_rows_without_weight_do_not_count(rows, estimator):
+    X, y, _ = rows
+    weight = (np.arange(N) % 3 > 0).astype(float)
+    spoilt = np.where(weight > 0, y, 1e3)
+    est = ShapleyEffects(estimator, random_state=0)
+    result = est.fit(X, spoilt, sample_weight=weight).result_
+    assert result.explained_variance > 0.5
+    assert result.effects.argmax() == 0
+
+
+def test_row_groups_are_never_on_both_sides():
+    """Copies of a row betray its noise unless they stay together."""
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.standard_normal((60, 2)), 4, axis=0)
+    y = np.repeat(rng.standard_normal(60), 4)
+    groups = np.repeat([f"unit {i}" for i in range(60)], 4)
+    few = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, min_samples_leaf=3)
+    for estimator in ("forest", few):
+        est = ShapleyEffects(estimator, random_state=0)
+        assert est.fit(X, y).explained_variance_ > 0.5
+        with pytest.warns(UserWarning, match="Nothing is explained"):
+            assert est.fit(X, y, row_groups=groups).explained_variance_ < 0.05
