@@ -194,9 +194,9 @@ def test_growth_is_read_off_the_times(tmp_path):
     store.add(broto["start"], Run([0.0], 0.1, 1.0, 0.9, 9))
     store.add(broto["p"], Run([0.0], 0.1, 16.0, 0.9, 9))
     lines = growth_markdown(TINY, store).splitlines()
-    assert lines[2] == "| SHAFF | M K n log n | 2.00 | 1.00 | 0.00 | 2.00 |"
-    assert "| Broto | 2^p p n log n | 1.00 | – | × 2.0 a column | – |" in lines
-    assert lines[-1].startswith("| shaff, defaults | – | no run |")
+    assert lines[2] == "| SHAFF | M K n log n | 60, 16, 70 | 2.00 | 1.00 | 0.00 | 2.00 |"
+    assert "| Broto | 2^p p n log n | 60, 5, – | 1.00 | – | × 2.0 a column | – |" in lines
+    assert lines[-1].startswith("| shaff, defaults | – | 60, 16, – | no run |")
 
 
 def test_claims_are_judged_by_the_runs(tmp_path):
@@ -232,27 +232,26 @@ def test_settings_say_what_is_planned():
 def test_page_of_a_study_without_runs_is_written(tmp_path):
     write_page(Results(TINY, RunStore(tmp_path / "runs.json")), tmp_path)
     assert "no run" in (tmp_path / "paper.md").read_text(encoding="utf-8")
-    assert not list(tmp_path.glob("*.png"))
+    assert not list((tmp_path / "paper").glob("*.png"))
 
 
 def test_page_and_figures_show_the_runs(tmp_path):
-    store = RunStore(tmp_path / "runs.json")
+    store = RunStore(tmp_path / "paper" / "runs.json")
     rng = np.random.default_rng(0)
     for experiment, panels in FIGURES.items():
         p = 6 if experiment == "3" else 15
         for system in panels.values():
             tasks = TINY.tasks(system, experiment)
             fill(store, tasks, rng.random(len(tasks)), effects=rng.random(p) / p)
-    for n in (500,):
-        fill(store, convergence_tasks(TINY, "shaff", "1a", n), (0.2,))
+    fill(store, convergence_tasks(TINY, "shaff", "1a", 500), (0.2,))
     # Nothing is run: the page is drawn from what is there.
     text = reproduce(TINY, tmp_path, seconds=0.0)
     page = (tmp_path / "paper.md").read_text(encoding="utf-8")
     assert text in page
     images = {f"experiment-{name}.png" for name in FIGURES} | {"convergence.png"}
-    assert {path.name for path in tmp_path.glob("*.png")} == images
+    assert {path.name for path in (tmp_path / "paper").glob("*.png")} == images
     for name in images:
-        assert f"]({name})" in page
+        assert f"](paper/{name})" in page
     for title in ("Table 2", "Table 3", "Table 4", "Table 5", "Where and why we differ"):
         assert title in page
 

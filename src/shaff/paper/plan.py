@@ -104,8 +104,8 @@ FULL = Study(
     growth=Effort(1, n_trees=20),
 )
 QUICK = Study(
-    one_model=Effort(2, n_trees=50, max_subsets=1000, max_rows=2000),
-    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=1000),
+    one_model=Effort(2, n_trees=30, max_rows=1500),
+    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=800),
     convergence=Effort(1, n_trees=30, max_subsets=200, max_rows=4000),
-    growth=Effort(1, n_trees=10, max_subsets=50, max_rows=500),
+    growth=Effort(1, n_trees=10, max_subsets=200, max_rows=1000),
 )

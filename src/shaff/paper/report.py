@@ -142,7 +142,7 @@ def tables_text(results: Results) -> str:
 def page(results: Results, images: Sequence[str]) -> str:
     """The whole page: what was run, tables, figures, and where and why we differ."""
     words = files("shaff.paper")
-    pictures = "\n\n".join(f"![{name}]({name})" for name in images)
+    pictures = "\n\n".join(f"![{_caption(name)}]({name})" for name in images)
     return "\n\n".join(
         [
             words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
@@ -154,3 +154,11 @@ def page(results: Results, images: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def _caption(image: str) -> str:
+    """What a picture shows, for those who cannot see it."""
+    name = image.rpartition("/")[2].removesuffix(".png")
+    if name == "convergence":
+        return "Error of SHAFF and of the defaults against the number of rows"
+    return f"Box plots of the effects in {name.replace('-', ' ')}, with the exact effects"
