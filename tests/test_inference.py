@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
+import shaff.effects as effects_module
 from shaff import ShapleyEffects, load_result
 from shaff.inference import (
     TRAINING_FACTOR,
@@ -224,3 +227,24 @@ def test_the_default_stops_by_tolerance_or_at_its_cap():
     assert easy.standard_errors["design"].max() <= 0.003
     capped = ShapleyEffects("boosting", tol=1e-9, random_state=0).fit(X, y).result_
     assert capped.n_subsets == 201, "200 and the full set"
+
+
+def test_the_progress_bar_shows_the_error_that_the_design_leaves(monkeypatch):
+    notes = []
+
+    class Recorder:
+        def update(self, done, total, note=""):
+            notes.append((done, note))
+
+    @contextmanager
+    def recorder(verbose):
+        yield Recorder()
+
+    monkeypatch.setattr(effects_module, "progress_bar", recorder)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 8))
+    ShapleyEffects("forest", n_subsets=60, random_state=0).fit(X, X[:, 0] + X[:, 1])
+    shown = [float(note.split()[-1]) for _, note in notes if note.startswith("error bar")]
+    assert len(shown) >= 2
+    assert max(shown) < 0.2
+    assert max(done for done, _ in notes) >= 60
