@@ -109,23 +109,25 @@ def report(case: Case, results: list[EffectsResult], seconds: float) -> None:
     print(f"{'':6s}" + "".join(f"{name:>12s}" for name in columns))
     for j, name in enumerate(NAMES):
         print(f"{name:6s}" + "".join(f"{column[j]:12.3f}" for column in columns.values()))
-    of_mean, of_truth = (columns[name][LARGE].mean() for name in ("cover mean", "cover true"))
-    false = columns["rejected"][DUMMIES]
-    print(f"coverage of the mean estimate, effects > 0.02: {of_mean:.3f}   (bar: 0.92 to 0.98)")
-    print(f"coverage of the true effects, as it is:        {of_truth:.3f}")
-    print(
-        f"false positives at 5 %, four dummies:          {false.mean():.3f}"
-        f"   (bar: 0.07; largest {false.max():.3f})"
-    )
-    print(f"power at an effect of 0.02:                    {columns['rejected'][WEAK_ONE]:.3f}")
+    verdict(columns, results)
+
+
+def verdict(columns: dict[str, FloatArray], results: list[EffectsResult]) -> None:
+    """The figures that have a bar, and those that stand beside them."""
+    dummies = columns["rejected"][DUMMIES]
     of_all = np.array([result.explained_variance for result in results])
     bars = np.array([result.explained_variance_error for result in results])
-    inside = np.abs(of_all - of_all.mean()) <= 1.96 * bars
-    print(
-        f"explained variance: mean {of_all.mean():.3f}, sd {of_all.std(ddof=1):.3f}, error bar "
-        f"{np.sqrt((bars**2).mean()):.3f}, covers its mean in {inside.mean():.3f}",
-        flush=True,
-    )
+    inside = np.mean(np.abs(of_all - of_all.mean()) <= 1.96 * bars)
+    lines = {
+        "coverage of the mean estimate, effects > 0.02": columns["cover mean"][LARGE].mean(),
+        "coverage of the true effects, as it is": columns["cover true"][LARGE].mean(),
+        "false positives at 5 %, four dummies": dummies.mean(),
+        "power at an effect of 0.02": columns["rejected"][WEAK_ONE],
+        "coverage of the mean explained variance": inside,
+    }
+    notes = ("bar: 0.92 to 0.98", "", f"bar: 0.07; largest of the four {dummies.max():.3f}", "", "")
+    for (name, figure), note in zip(lines.items(), notes, strict=True):
+        print(f"{name:48s}{figure:6.3f}   {note}", flush=True)
 
 
 def main() -> None:

@@ -44,7 +44,9 @@ class _Bar:
         self._task = bar.add_task("Shapley effects", total=None, note="")
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
-        self._bar.update(self._task, completed=done, total=total, note=note)
+        # Without a note of its own an update leaves the last one standing.
+        fields = {"note": note} if note else {}
+        self._bar.update(self._task, completed=done, total=total, **fields)
 
 
 @contextmanager
