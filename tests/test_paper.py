@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from shaff.cli import main
 from shaff.paper.claims import CLAIMS
 from shaff.paper.command import reproduce, write_page
+from shaff.paper.figures import effects_figure
 from shaff.paper.growth import COSTS, growth_markdown
 from shaff.paper.plan import FULL, QUICK, RETRAINED, Effort, Study
 from shaff.paper.report import claims_markdown, effects_markdown, settings_markdown, table_markdown
@@ -254,6 +255,19 @@ def test_page_and_figures_show_the_runs(tmp_path):
         assert f"](paper/{name})" in page
     for title in ("Table 2", "Table 3", "Table 4", "Table 5", "Where and why we differ"):
         assert title in page
+
+
+@pytest.mark.parametrize(("repetitions", "boxes"), [(4, 0), (5, 2)])
+def test_figures_draw_boxes_where_there_are_enough_runs(repetitions, boxes):
+    effects = np.linspace(0, 0.9, 2 * repetitions).reshape(repetitions, 2)
+    figure = effects_figure({"A": effects, "B": effects}, np.array([0.1, 0.2]), ["a", "b"], "t")
+    for ax in figure.axes:
+        assert len(ax.patches) == boxes
+        crosses = next(line for line in ax.lines if line.get_marker() == "x")
+        assert_allclose(crosses.get_ydata(), [0.1, 0.2])
+        low, high = ax.get_ylim()
+        assert low < 0 < 0.9 < high
+        assert f"{repetitions} repetitions" in ax.get_title(loc="left")
 
 
 def test_the_command_writes_and_prints_the_tables(tmp_path, capsys):
