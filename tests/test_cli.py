@@ -162,7 +162,7 @@ def test_unknown_columns_are_named_with_a_suggestion(fails, csv_file):
         ("a.csv", b"x,y\n1,2,3\n4\n5,6,7,8\n", "cannot read a.csv"),
         ("a.csv", b"x,x,y\n1,2,3\n", "more than one column named 'x'"),
         ("a.csv", b"x,y\n", "a.csv has no rows"),
-        ("a.csv", b"x,y\n1,low\n2,high\n", "target 'y' is not numeric"),
+        ("a.csv", b"x,y\n1,low\n2,high\n", "at least 10"),
         ("a.csv", b"x,y\n1,1\n2,\n", "target 'y' is missing in 1 rows"),
         ("a.csv", b"y\n1\n2\n", "no column is left"),
     ],

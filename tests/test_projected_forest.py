@@ -101,7 +101,9 @@ def check_sums(prf, subsets, trees, weight):
             prf.min_node_size,
         )
         np.testing.assert_allclose(sums[k], expected[0], atol=1e-9)
-        np.testing.assert_allclose(squares[k], expected[1], atol=1e-9)
+        np.testing.assert_allclose(
+            squares[k].reshape(len(prf.X), -1).sum(axis=1), expected[1], atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))

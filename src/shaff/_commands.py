@@ -21,6 +21,7 @@ from shaff._version import __version__
 from shaff.datasets import load_diabetes
 from shaff.plots import EffectsDisplay
 from shaff.result import EffectsResult, summary_table
+from shaff.row_sample import read_parquet_sample, sample_note
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -88,6 +89,9 @@ def explain(
     published: Annotated[
         bool, typer.Option("--published", help="The paper's algorithm, exactly.")
     ] = False,
+    max_rows: Annotated[
+        int, typer.Option(help="Of a longer table, explain a random sample of so many rows.")
+    ] = 100_000,
     json: Annotated[
         str | None, typer.Option(help="Write the result here; - is the standard output, alone.")
     ] = None,
@@ -102,11 +106,14 @@ def explain(
     if plot is not None:
         _check_folder(plot, "--plot")
         _check_image(plot)
-    frame = _read(data)
+    frame, n_rows = _read(data, max_rows, seed)
     y = _target(frame, target, data)
     X = frame.drop([target, *_dropped(frame, drop or [])])
     kind = ShapleyEffects.as_published if published else ShapleyEffects
-    result = _fit(kind(**_settings(seed, jobs)), X, y, target)
+    result = _fit(kind(**_settings(seed, jobs), max_rows=max_rows), X, y, target)
+    if n_rows > frame.height:
+        note = sample_note(frame.height, n_rows)
+        result = dataclasses.replace(result, notes=(note, *result.notes))
     _deliver(result, json, plot)
 
 
@@ -163,16 +170,18 @@ def _deliver(result: EffectsResult, json: str | None, plot: Path | None) -> None
         typer.echo(f"\nSaved {' and '.join(saved)}")
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _read(path: Path, max_rows: int, seed: int) -> tuple[pl.DataFrame, int]:
+    """The table, or of a longer parquet file a sample of its rows; and the rows of the file."""
     if not path.exists():
         raise ValueError(f"there is no file {path}.")
     suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
     kind = "".join(suffixes).lower()
     try:
         if kind in (".parquet", ".pq"):
-            return pl.read_parquet(path, glob=False)
+            return read_parquet_sample(path, max_rows, seed)
         if kind in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
-            return _read_csv(path)
+            frame = _read_csv(path)
+            return frame, frame.height
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError, csv.Error) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ValueError(f"cannot read {path}: {reason}") from error
@@ -201,14 +210,9 @@ def _target(frame: pl.DataFrame, target: str, path: Path) -> Any:
     if frame.height == 0:
         raise ValueError(f"{path} has no rows.")
     column = frame[_known(frame, target, "--target")]
-    if column.dtype == pl.Boolean:
-        column = column.cast(pl.Float64)
-    if not column.dtype.is_numeric():
-        example = column.drop_nulls().first() if column.null_count() < len(column) else None
-        raise ValueError(f"target {target!r} is not numeric: it holds values such as {example!r}.")
     if column.null_count():
         raise ValueError(f"target {target!r} is missing in {column.null_count()} rows.")
-    return column.to_numpy()
+    return column
 
 
 def _dropped(frame: pl.DataFrame, words: list[str]) -> list[str]:

@@ -42,7 +42,7 @@ class Table:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns that narwhals reads."""
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    return nw.dependencies.is_into_dataframe(X)
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
@@ -78,10 +78,7 @@ def _read_matrix(X: Any, categorical: str | Sequence[str | int]) -> Table:
 
 
 def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
-    names = tuple(str(name) for name in getattr(X, "column_names", X.columns))
-    if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"Column {double!r} occurs more than once: rename one of them.")
+    names = _column_names(X)
     chosen = _chosen_categories(categorical, names)
     frame = nw.from_native(X, eager_only=True)
     matrix = np.empty((len(frame), len(names)))
@@ -92,6 +89,17 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
         if column.note:
             notes.append(f"Column {name!r} {column.note}")
     return Table(matrix, names, kinds, tuple(notes))
+
+
+def _column_names(X: Any) -> tuple[str, ...]:
+    """The names as text, all different; none for what is not a frame."""
+    names = tuple(
+        str(name) for name in getattr(X, "column_names", None) or getattr(X, "columns", ())
+    )
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Column {double!r} occurs more than once: rename one of them.")
+    return names
 
 
 def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str, ...]) -> set[str]:

@@ -31,9 +31,10 @@ class Experiment:
     Parameters
     ----------
     X : array or frame of shape (n, p)
-    y : float array of shape (n,)
+    y : array of shape (n,)
+        Numbers, or labels of two classes.
     effects : float array of shape (p,)
-        Exact Shapley effects; they sum to ``1 - NOISE_SHARE``.
+        Exact Shapley effects; for numbers they sum to ``1 - NOISE_SHARE``.
     names : tuple of str
     game : callable
         Exact ``v(U)`` of a boolean matrix of shape (n_subsets, p).
@@ -47,7 +48,7 @@ class Experiment:
     """
 
     X: Any
-    y: FloatArray
+    y: npt.NDArray[Any]
     effects: FloatArray
     names: tuple[str, ...]
     game: Callable[[BoolArray], FloatArray]
@@ -161,6 +162,61 @@ def experiment_3(n: int = 2000, random_state: RandomState = None) -> Experiment:
     )
 
 
+def discrete_experiment(
+    n: int = 5000, binary: bool = False, random_state: RandomState = None
+) -> Experiment:
+    """Five dependent inputs with three levels each; not from the paper.
+
+    The inputs form a Markov chain: each repeats the one before with probability 0.6. They act by
+    main effects and interactions, so that all 243 cells differ; the effects are exact, by
+    enumeration of the cells.
+
+    Parameters
+    ----------
+    n : int
+    binary : bool
+        Whether y is "no" or "yes", drawn with probabilities that depend on the cell, instead of
+        a number with 5 % noise.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Experiment
+        X is a pandas frame of strings.
+
+    Examples
+    --------
+    >>> from shaff.datasets import discrete_experiment
+    >>> exp = discrete_experiment(n=50, random_state=0)
+    >>> exp.X.iloc[0].tolist(), float(exp.effects.sum().round(6))
+    (['mid', 'low', 'high', 'high', 'high'], 0.95)
+    """
+    import pandas as pd
+
+    rng = check_random_state(random_state)
+    cells, probability = _chain_cells()
+    signal = _cell_means(cells)
+    drawn = rng.choice(len(cells), size=n, p=probability)
+    names = _names(cells.shape[1])
+    X = pd.DataFrame(np.array(["low", "mid", "high"])[cells[drawn]], columns=list(names))
+    centre = probability @ signal
+    spread = float(probability @ (signal - centre) ** 2)
+    if binary:
+        signal = 1 / (1 + np.exp(-2 * (signal - centre) / np.sqrt(spread)))
+        y: Any = np.where(rng.uniform(size=n) < signal[drawn], "yes", "no")
+        share = float(probability @ signal)
+        variance = share * (1 - share)
+    else:
+        y = _with_noise(signal[drawn], spread, rng)
+        variance = spread / (1 - NOISE_SHARE)
+
+    def game(masks: BoolArray) -> FloatArray:
+        explained = [_cell_variance(cells, probability, signal, mask) for mask in masks]
+        return np.array(explained) / variance
+
+    return Experiment(X, y, shapley_values(game, cells.shape[1]), names, game)
+
+
 def load_diabetes() -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
     """Scikit-learn's diabetes data (442 rows, 10 columns): the demo. Returns X, y and names.
 
@@ -217,6 +273,32 @@ def _linear_experiment(n: int, n_dummies: int, random_state: RandomState) -> Exp
     effects[:13] = shapley_values(_linear_game, 13)
     y = _with_noise(inputs @ COEFFICIENTS, float(COEFFICIENTS @ covariance @ COEFFICIENTS), rng)
     return Experiment(X, y, effects, _names(X.shape[1]), _linear_game)
+
+
+def _chain_cells() -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """The cells of five 3-level inputs, shape (243, 5), and their probabilities in the chain."""
+    cells = np.stack(np.meshgrid(*[np.arange(3)] * 5, indexing="ij"), axis=-1).reshape(-1, 5)
+    step = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
+    first = np.array([0.5, 0.3, 0.2])
+    return cells, first[cells[:, 0]] * step[cells[:, :-1], cells[:, 1:]].prod(axis=1)
+
+
+def _cell_means(cells: npt.NDArray[np.intp]) -> FloatArray:
+    """Main effects that are not monotone in the level, and two interactions."""
+    tables = np.array([[0, 2, 1], [1, 0, 2], [2, 2, 0], [0, 1, 0], [1, 0, 0]], dtype=float)
+    main = tables[np.arange(5), cells].sum(axis=1)
+    return np.asarray(main + 2 * (cells[:, 0] == cells[:, 3]) - 1.5 * (cells[:, 2] == cells[:, 4]))
+
+
+def _cell_variance(
+    cells: npt.NDArray[np.intp], probability: FloatArray, signal: FloatArray, mask: BoolArray
+) -> float:
+    """Variance of the mean signal given the masked inputs."""
+    known = cells[:, mask] @ 3 ** np.arange(mask.sum())
+    weight = np.bincount(known, weights=probability)
+    total = np.bincount(known, weights=probability * signal)
+    means = total / np.where(weight > 0, weight, 1.0)
+    return float(weight @ (means - probability @ signal) ** 2)
 
 
 def _switched_products(block: FloatArray) -> FloatArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import sklearn
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff import inference
@@ -273,10 +274,19 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+            When fit fails or is interrupted, it is left as it was before.
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
-        return self._run(problem, None, "")
+        with _all_or_nothing(self):
+            problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
+            return self._run(problem, None, "")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The players' names, in the order of the effects."""
@@ -334,6 +344,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"max_rows={self.max_rows!r}: expected None or at least {MIN_ROWS}.")
         if self.forest_error not in FOREST_ERRORS:
             raise ValueError(f"forest_error={self.forest_error!r}: use one of {FOREST_ERRORS}.")
+        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+            raise ValueError("checkpoint needs a whole number as random_state, to be found again.")
 
     def _read_table(self, X: Any) -> Table:
         if is_frame(X):
@@ -383,6 +395,17 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """The effects, under the name that scikit-learn's selectors look for."""
         check_is_fitted(self)
         return self.effects_
+
+
+@contextmanager
+def _all_or_nothing(estimator: ShapleyEffects) -> Iterator[None]:
+    """An error takes back whatever attributes were set in between."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise
 
 
 @dataclass

@@ -27,6 +27,7 @@ from shaff.trees import is_booster
 from shaff.trees.bags import draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
 from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
+from shaff.values.boosters import as_regressor
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 from shaff.values.ridge import RidgeValues
@@ -81,8 +82,8 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
         return priced_game(estimator, problem)
     if isinstance(estimator, FORESTS + BAGGED):
         return forest_game(estimator, problem, forest_error)
-    if is_booster(estimator):
-        return boosting_game(problem, estimator)
+    if is_booster(as_regressor(estimator)):
+        return boosting_game(problem, as_regressor(estimator))
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         raise TypeError(
             f"estimator must be a name or a model with fit and predict, not {estimator!r}."
@@ -131,7 +132,7 @@ def _grown_game(model: Any, problem: Problem, forest_error: str) -> Game:
         growth_weight=_class_weight(model, problem),
         row_groups=problem.row_groups,
         n_jobs=problem.n_jobs,
-        seed=seed if isinstance(seed, int | np.integer) else problem.seed,
+        seed=int(seed) if isinstance(seed, int | np.integer) else problem.seed,
     )
     return _projected_game(model, grown, problem, forest_error)
 
@@ -140,7 +141,9 @@ def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
     """The weights by which a classifier balances its classes."""
     if getattr(model, "class_weight", None) is None or problem.target.classes is None:
         return None
-    weight = compute_sample_weight(model.class_weight, problem.target.labels)
+    # Balanced over all rows or over each bag: the difference is noise.
+    rule = "balanced" if model.class_weight == "balanced_subsample" else model.class_weight
+    weight = compute_sample_weight(rule, problem.target.labels)
     return np.asarray(weight, dtype=np.float64)
 
 
@@ -148,6 +151,8 @@ def fitted_game(
     model: Any, problem: Problem, rows: str, forest_error: str, n_labelled: int | None = None
 ) -> Game:
     """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
+    if is_projectable(model):
+        _check_numbers(problem)
     if isinstance(model, FORESTS + BAGGED):
         return _fitted_forest(model, problem, rows, forest_error)
     if rows == "training":
@@ -169,6 +174,16 @@ def fitted_game(
         random_state=problem.seed,
     )
     return Game(values, "boosting", values.gains)
+
+
+def _check_numbers(problem: Problem) -> None:
+    """The codes that a fitted tree gave to categories are its own."""
+    for name, is_category in zip(problem.table.names, problem.table.categorical, strict=True):
+        if is_category:
+            raise ValueError(
+                f"Column {name!r} holds categories: pass the numbers that the model was fitted on, "
+                "or let shaff fit the model (ShapleyEffects(model).fit)."
+            )
 
 
 def _fitted_forest(model: Any, problem: Problem, rows: str, forest_error: str) -> Game:

@@ -111,8 +111,8 @@ def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...
         values = np.column_stack(columns) if columns else np.empty((len(native), 0))
         return values, None, tuple(str(name) for name in native.columns)
     values = np.asarray(y)
-    if values.dtype.kind == "O" and values.ndim == 1:
-        values = _from_objects(values.tolist())
+    if values.ndim == 1 and (values.dtype.kind == "O" or isinstance(y, list | tuple)):
+        values = _from_objects(list(y))
     return values, None, None
 
 
@@ -195,7 +195,10 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """One finite, non-negative weight a row, not all zero."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}.") from error
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weight.shape}: expected ({n_rows},).")
     if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:

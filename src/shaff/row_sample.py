@@ -87,7 +87,7 @@ def read_parquet_sample(
     """
     import polars as pl
 
-    scan = pl.scan_parquet(path, glob=False)
+    scan = pl.scan_parquet(os.fspath(path), glob=False)
     n_rows = int(scan.select(pl.len()).collect().item())
     if max_rows is None or n_rows <= max_rows:
         return scan.collect(), n_rows

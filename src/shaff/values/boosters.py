@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ _COLUMN_SAMPLING = {
     "CatBoostRegressor": ("rsm", "colsample_bylevel"),
 }
 
+_CLASSIFIERS = {
+    "HistGradientBoostingClassifier": "sklearn.ensemble",
+    "LGBMClassifier": "lightgbm",
+    "XGBClassifier": "xgboost",
+    "CatBoostClassifier": "catboost",
+}
+_COLUMN_SAMPLING_NAMES = {name for names in _COLUMN_SAMPLING.values() for name in names}
+# Settings that mean another thing, or nothing, to a regressor.
+_LOSSES = {"loss", "objective", "loss_function", "eval_metric", "scoring", "class_weight",
+           "classes_count", "auto_class_weights", "scale_pos_weight", "is_unbalance"}  # fmt: skip
+
 
 def default_booster(learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
     """The booster of ``estimator="boosting"``, without its number of trees.
@@ -51,6 +63,31 @@ def default_booster(learning_rate: float = 0.07) -> HistGradientBoostingRegresso
         early_stopping=False,
         categorical_features=None,
     )
+
+
+def as_regressor(model: Any) -> Any:
+    """A regressor with the settings of a classifier of the same library; others as they are.
+
+    Classes are explained by the variance of their indicators (the Brier score): a booster of
+    each indicator is what can be replayed on that scale. Settings that only classifiers have,
+    such as the loss and class weights, are left behind.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from shaff.values.boosters import as_regressor
+    >>> as_regressor(HistGradientBoostingClassifier(max_iter=50, max_features=0.5))
+    HistGradientBoostingRegressor(max_features=0.5, max_iter=50)
+    """
+    names = [cls.__name__ for cls in type(model).__mro__]
+    found = next((name for name in names if name in _CLASSIFIERS), None)
+    if found is None:
+        return model
+    library = import_module(_CLASSIFIERS[found])
+    regressor = getattr(library, found.replace("Classifier", "Regressor"))()
+    allowed = set(regressor.get_params()) | _COLUMN_SAMPLING_NAMES
+    kept = {k: v for k, v in model.get_params().items() if k in allowed - _LOSSES}
+    return regressor.set_params(**kept)
 
 
 def library_class(estimator: Any) -> str:

@@ -86,7 +86,7 @@ class StackedValues:
     def _price(self, subsets: Subsets, influences: bool) -> Values:
         combined = [self._combine(predictions) for predictions in self._held_out(subsets)]
         means = np.stack([mean for mean, _ in combined])
-        usable = combined[0][1]
+        usable = np.asarray(combined[0][1])
         squares = (self.outcome.y - means) ** 2
         errors = squares.sum(axis=2)
         v = self.outcome.explained(errors, usable)
