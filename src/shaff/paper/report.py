@@ -97,7 +97,9 @@ def claims_markdown(results: Results) -> str:
 
 def settings_markdown(study: Study) -> str:
     """What was run, in sentences."""
-    retrained = ", ".join(sorted(RETRAINED))
+    retrained = ", ".join(
+        row.label for table in TABLES for row in table.rows if row.system in RETRAINED
+    )
     lines = [
         f"- Systems with one model: {_effort(study.one_model, study)}.",
         f"- Systems that fit a forest for every subset ({retrained}): "
@@ -105,7 +107,8 @@ def settings_markdown(study: Study) -> str:
         f"- Convergence: {_effort(study.convergence, study)}.",
         f"- Times of Table 2: {_effort(study.growth, study)}.",
         "- The defaults of shaff use neither these trees nor K: they choose model and subsets.",
-        f"- shaff {__version__}. A cell says in brackets how many repetitions it holds.",
+        "- In every cell the number in brackets says how many repetitions it is the mean of.",
+        f"- shaff {__version__}.",
     ]
     return "\n".join(lines)
 
