@@ -83,7 +83,7 @@ def test_full_study_is_the_papers():
     assert len(tasks) == 30
     assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 500)}
     assert [task.seed for task in FULL.tasks("williamson", "1a")] == [0, 1, 2]
-    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 30 + 30 + 30)
+    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 30 + 30 + 30)
     assert {task.n_rows for task in all_tasks(FULL)} >= set(CONVERGENCE_ROWS)
 
 
@@ -212,6 +212,17 @@ def test_claims_are_judged_by_the_runs(tmp_path):
     assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 |" in text
     assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 |" in text
     assert text.count("no run") == len(CLAIMS) - 4
+
+
+def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
+    store = RunStore(tmp_path / "runs.json")
+    fill(store, QUICK.tasks("shaff_published", "1a"), (0.1, 0.1))
+    fill(store, QUICK.tasks("williamson", "1a"), (0.2,))
+    sentence = "than Williamson in experiment 1a. |"
+    assert f"{sentence} no run" in claims_markdown(Results(QUICK, store))
+    fill(store, QUICK.tasks("shaff_published", "1a", like="williamson"), (0.3,))
+    text = claims_markdown(Results(QUICK, store))
+    assert f"{sentence} **does not hold** | 0.300 against 0.200 |" in text
 
 
 def test_effects_stand_under_the_exact_ones(tmp_path):

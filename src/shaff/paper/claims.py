@@ -27,10 +27,10 @@ class Claim:
 def _ratio(
     system: str, other: str, experiment: str, holds: Callable[[float], bool]
 ) -> Callable[[Results], Verdict]:
-    """Compare the mean errors of two systems by their ratio."""
+    """Compare the mean errors of two systems by their ratio, both in the sizes of the other."""
 
     def check(results: Results) -> Verdict:
-        ours, theirs = results.error(system, experiment), results.error(other, experiment)
+        ours, theirs = results.error(system, experiment, other), results.error(other, experiment)
         if ours is None or theirs is None:
             return None
         return holds(ours / theirs), f"{ours:.3f} against {theirs:.3f}"

@@ -48,7 +48,7 @@ def _markdown(header: Sequence[str], body: Sequence[Sequence[str]], n_columns: i
 
 def _cell(row: Row, experiment: str, results: Results) -> str:
     printed = row.printed.get(experiment)
-    found = _mean(results.runs(row.system, experiment, row.n_subsets))
+    found = _mean(results.runs(row.system, experiment, row.n_subsets, row.like))
     return f"{found} | {'–' if printed is None else f'{printed:.2f}'}"
 
 
