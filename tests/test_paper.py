@@ -207,10 +207,10 @@ def test_claims_are_judged_by_the_runs(tmp_path):
     fill(store, FULL.tasks("pairs_projected", "1a")[:1], (0.7,))
     fill(store, FULL.tasks("mdi", "3")[:1], (0.2,), effects=(0.3, 0.3, 0.1, 0.0, 0.01, 0.05))
     text = claims_markdown(Results(FULL, store))
-    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 against 0.200 |" in text
-    assert "(PRF values, 1a). | holds | 0.300 against 0.700 |" in text
-    assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 |" in text
-    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 |" in text
+    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 (1) against 0.200 (1) |" in text
+    assert "(PRF values, 1a). | holds | 0.300 (1) against 0.700 (1) |" in text
+    assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 (1) |" in text
+    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 (1) |" in text
     assert text.count("no run") == len(CLAIMS) - 4
 
 
@@ -222,7 +222,7 @@ def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
     assert f"{sentence} no run" in claims_markdown(Results(QUICK, store))
     fill(store, QUICK.tasks("shaff_published", "1a", like="williamson"), (0.3,))
     text = claims_markdown(Results(QUICK, store))
-    assert f"{sentence} **does not hold** | 0.300 against 0.200 |" in text
+    assert f"{sentence} **does not hold** | 0.300 (1) against 0.200 (1) |" in text
 
 
 def test_effects_stand_under_the_exact_ones(tmp_path):

@@ -16,6 +16,11 @@ from shaff.paper.runs import Run
 from shaff.paper.systems import draw_experiment
 from shaff.paper.tables import FIGURES, TABLES, Row, Table
 
+_CLAIMS_REMARK = (
+    "Means of the repetitions in brackets, both systems in the same sizes. Where these are few "
+    "and the numbers close, more repetitions may turn a verdict."
+)
+
 
 def table_markdown(table: Table, results: Results) -> str:
     """A table in Markdown: mean error ± its standard error (repetitions), then the paper's.
@@ -120,7 +125,8 @@ def _effort(effort: Effort, study: Study) -> str:
         if limit != float("inf")
     ]
     seeds = f"seeds from {study.seed}"
-    planned = f"up to {effort.repetitions} repetitions ({seeds}), {effort.n_trees} trees"
+    count = "1 repetition" if effort.repetitions == 1 else f"up to {effort.repetitions} repetitions"
+    planned = f"{count} ({seeds}), {effort.n_trees} trees"
     return ", ".join([planned, *limits])
 
 
@@ -138,7 +144,7 @@ def tables_text(results: Results) -> str:
             effects_markdown(results, experiment),
         ]
     parts += ["## Error by the number of rows", convergence_markdown(results)]
-    parts += ["## The paper's claims", claims_markdown(results)]
+    parts += ["## The paper's claims", _CLAIMS_REMARK, claims_markdown(results)]
     return "\n\n".join(parts)
 
 

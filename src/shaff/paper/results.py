@@ -41,11 +41,6 @@ class Results:
     def _found(self, tasks: list[Task]) -> list[Run]:
         return [run for task in tasks if (run := self.store.get(task)) is not None]
 
-    def error(self, system: str, experiment: str, like: str | None = None) -> float | None:
-        """Mean cumulative absolute error, or None without a run."""
-        runs = self.runs(system, experiment, like=like)
-        return float(np.mean([run.error for run in runs])) if runs else None
-
     def effects(self, system: str, experiment: str) -> FloatArray | None:
         """Estimated effects, shape (n_repetitions, n_variables), or None without a run."""
         runs = self.runs(system, experiment)
