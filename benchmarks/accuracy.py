@@ -32,9 +32,7 @@ EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
 
 
 # The paper gives every node of 1b all variables.
-PUBLISHED = {
-    "1b": {"estimator": RandomForestRegressor(500, max_features=1.0, min_samples_leaf=5)}
-}
+PUBLISHED = {"1b": {"estimator": RandomForestRegressor(500, max_features=1.0, min_samples_leaf=5)}}
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,9 @@ def report(case: Case, results: list[EffectsResult], seconds: float) -> None:
         print(f"{name:6s}" + "".join(f"{column[j]:12.3f}" for column in columns.values()))
     print(f"coverage of the mean estimate, effects > 0.02: {columns['cover mean'][LARGE].mean():.3f}"
           "   (bar: 0.92 to 0.98)")  # fmt: skip
-    print(f"coverage of the true effects, as it is:        {columns['cover true'][LARGE].mean():.3f}")
+    print(
+        f"coverage of the true effects, as it is:        {columns['cover true'][LARGE].mean():.3f}"
+    )
     print(f"false positives at 5 %, four dummies:          {columns['rejected'][DUMMIES].mean():.3f}"
           f"   (bar: 0.07; largest {columns['rejected'][DUMMIES].max():.3f})")  # fmt: skip
     print(f"power at an effect of 0.02:                    {columns['rejected'][WEAK_ONE]:.3f}")
