@@ -80,9 +80,14 @@ class Study:
         """The effort for a system in the tables and figures of the paper."""
         return self.retrained if system in RETRAINED else self.one_model
 
-    def tasks(self, system: str, experiment: str, n_subsets: int = N_SUBSETS) -> list[Task]:
-        """The runs behind one cell of a table, one a repetition."""
-        effort = self.effort(system)
+    def tasks(
+        self, system: str, experiment: str, n_subsets: int = N_SUBSETS, like: str | None = None
+    ) -> list[Task]:
+        """The runs behind one cell of a table, one a repetition.
+
+        ``like`` names another system whose effort is used, to compare the two on equal terms.
+        """
+        effort = self.effort(like or system)
         n_rows = EXPERIMENT_ROWS[experiment]
         return self.repeat(effort, experiment, system, n_rows, n_subsets)
 
