@@ -115,7 +115,8 @@ class Checkpoint:
 
 def fingerprint(*parts: Any) -> bytes:
     """A hash of arrays, models and plain settings, the same in every process."""
-    return joblib.hash(parts, hash_name="sha1").encode()
+    digest: str = joblib.hash(parts, hash_name="sha1")
+    return digest.encode()
 
 
 def evaluate(
