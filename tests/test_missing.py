@@ -46,9 +46,7 @@ def test_a_gap_outside_of_the_subset_changes_nothing(rows, make):
         hidden = new.copy()
         hidden[:, [j for j in range(3) if j not in subset]] = np.nan
         subsets = Subsets.from_indices([subset], 3)
-        np.testing.assert_array_equal(
-            values.predict(subsets, new), values.predict(subsets, hidden)
-        )
+        np.testing.assert_array_equal(values.predict(subsets, new), values.predict(subsets, hidden))
         inside = new.copy()
         inside[:, subset[0]] = np.nan
         assert (values.predict(subsets, new) != values.predict(subsets, inside)).any()
@@ -77,7 +75,9 @@ def test_gaps_that_tell_are_an_effect(rows, estimator):
     share = np.var(2.0 * gone) / np.var(y)
     assert abs(est.effects_[0] - share) < 0.1
     # The same for a factor with gaps.
-    labels = [None if g else f"level {k}" for g, k in zip(gone, rng.integers(5, size=N), strict=True)]
+    labels = [
+        None if g else f"level {k}" for g, k in zip(gone, rng.integers(5, size=N), strict=True)
+    ]
     factor = pl.DataFrame({"gaps": labels, "x": X[:, 1]})
     est = ShapleyEffects(estimator, random_state=0).fit(factor, y)
     assert abs(est.effects_[0] - share) < 0.1

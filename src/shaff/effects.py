@@ -351,7 +351,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     # The three steps ----------------------------------------------------------------------------
 
     def _run(self, problem: Problem, game: Game | None, model_hash: str) -> Self:
-        counted = problem.y if problem.sample_weight is None else problem.y[problem.sample_weight > 0]
+        counted = (
+            problem.y if problem.sample_weight is None else problem.y[problem.sample_weight > 0]
+        )
         if np.ptp(counted, axis=0).max() == 0:
             warnings.warn("y is constant: all effects are 0.", stacklevel=3)
             return self._store(_constant_result(problem, self))
