@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from shaff.cli import main
 from shaff.paper.claims import CLAIMS
 from shaff.paper.command import reproduce, write_page
+from shaff.paper.figures import effects_figure
 from shaff.paper.growth import COSTS, growth_markdown
 from shaff.paper.plan import FULL, QUICK, RETRAINED, Effort, Study
 from shaff.paper.report import claims_markdown, effects_markdown, settings_markdown, table_markdown
@@ -82,7 +83,7 @@ def test_full_study_is_the_papers():
     assert len(tasks) == 30
     assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 500)}
     assert [task.seed for task in FULL.tasks("williamson", "1a")] == [0, 1, 2]
-    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 30 + 30 + 30)
+    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 30 + 30 + 30)
     assert {task.n_rows for task in all_tasks(FULL)} >= set(CONVERGENCE_ROWS)
 
 
@@ -194,9 +195,9 @@ def test_growth_is_read_off_the_times(tmp_path):
     store.add(broto["start"], Run([0.0], 0.1, 1.0, 0.9, 9))
     store.add(broto["p"], Run([0.0], 0.1, 16.0, 0.9, 9))
     lines = growth_markdown(TINY, store).splitlines()
-    assert lines[2] == "| SHAFF | M K n log n | 2.00 | 1.00 | 0.00 | 2.00 |"
-    assert "| Broto | 2^p p n log n | 1.00 | – | × 2.0 a column | – |" in lines
-    assert lines[-1].startswith("| shaff, defaults | – | no run |")
+    assert lines[2] == "| SHAFF | M K n log n | 60, 16, 70 | 2.00 | 1.00 | 0.00 | 2.00 |"
+    assert "| Broto | 2^p p n log n | 60, 5, – | 1.00 | – | × 2.0 a column | – |" in lines
+    assert lines[-1].startswith("| shaff, defaults | – | 60, 16, – | no run |")
 
 
 def test_claims_are_judged_by_the_runs(tmp_path):
@@ -206,11 +207,22 @@ def test_claims_are_judged_by_the_runs(tmp_path):
     fill(store, FULL.tasks("pairs_projected", "1a")[:1], (0.7,))
     fill(store, FULL.tasks("mdi", "3")[:1], (0.2,), effects=(0.3, 0.3, 0.1, 0.0, 0.01, 0.05))
     text = claims_markdown(Results(FULL, store))
-    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 against 0.200 |" in text
-    assert "(PRF values, 1a). | holds | 0.300 against 0.700 |" in text
-    assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 |" in text
-    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 |" in text
+    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 (1) against 0.200 (1) |" in text
+    assert "(PRF values, 1a). | holds | 0.300 (1) against 0.700 (1) |" in text
+    assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 (1) |" in text
+    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 (1) |" in text
     assert text.count("no run") == len(CLAIMS) - 4
+
+
+def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
+    store = RunStore(tmp_path / "runs.json")
+    fill(store, QUICK.tasks("shaff_published", "1a"), (0.1, 0.1))
+    fill(store, QUICK.tasks("williamson", "1a"), (0.2,))
+    sentence = "than Williamson in experiment 1a. |"
+    assert f"{sentence} no run" in claims_markdown(Results(QUICK, store))
+    fill(store, QUICK.tasks("shaff_published", "1a", like="williamson"), (0.3,))
+    text = claims_markdown(Results(QUICK, store))
+    assert f"{sentence} **does not hold** | 0.300 (1) against 0.200 (1) |" in text
 
 
 def test_effects_stand_under_the_exact_ones(tmp_path):
@@ -232,29 +244,41 @@ def test_settings_say_what_is_planned():
 def test_page_of_a_study_without_runs_is_written(tmp_path):
     write_page(Results(TINY, RunStore(tmp_path / "runs.json")), tmp_path)
     assert "no run" in (tmp_path / "paper.md").read_text(encoding="utf-8")
-    assert not list(tmp_path.glob("*.png"))
+    assert not list((tmp_path / "paper").glob("*.png"))
 
 
 def test_page_and_figures_show_the_runs(tmp_path):
-    store = RunStore(tmp_path / "runs.json")
+    store = RunStore(tmp_path / "paper" / "runs.json")
     rng = np.random.default_rng(0)
     for experiment, panels in FIGURES.items():
         p = 6 if experiment == "3" else 15
         for system in panels.values():
             tasks = TINY.tasks(system, experiment)
             fill(store, tasks, rng.random(len(tasks)), effects=rng.random(p) / p)
-    for n in (500,):
-        fill(store, convergence_tasks(TINY, "shaff", "1a", n), (0.2,))
+    fill(store, convergence_tasks(TINY, "shaff", "1a", 500), (0.2,))
     # Nothing is run: the page is drawn from what is there.
     text = reproduce(TINY, tmp_path, seconds=0.0)
     page = (tmp_path / "paper.md").read_text(encoding="utf-8")
     assert text in page
     images = {f"experiment-{name}.png" for name in FIGURES} | {"convergence.png"}
-    assert {path.name for path in tmp_path.glob("*.png")} == images
+    assert {path.name for path in (tmp_path / "paper").glob("*.png")} == images
     for name in images:
-        assert f"]({name})" in page
+        assert f"](paper/{name})" in page
     for title in ("Table 2", "Table 3", "Table 4", "Table 5", "Where and why we differ"):
         assert title in page
+
+
+@pytest.mark.parametrize(("repetitions", "boxes"), [(4, 0), (5, 2)])
+def test_figures_draw_boxes_where_there_are_enough_runs(repetitions, boxes):
+    effects = np.linspace(0, 0.9, 2 * repetitions).reshape(repetitions, 2)
+    figure = effects_figure({"A": effects, "B": effects}, np.array([0.1, 0.2]), ["a", "b"], "t")
+    for ax in figure.axes:
+        assert len(ax.patches) == boxes
+        crosses = next(line for line in ax.lines if line.get_marker() == "x")
+        assert_allclose(crosses.get_ydata(), [0.1, 0.2])
+        low, high = ax.get_ylim()
+        assert low < 0 < 0.9 < high
+        assert f"{repetitions} repetitions" in ax.get_title(loc="left")
 
 
 def test_the_command_writes_and_prints_the_tables(tmp_path, capsys):

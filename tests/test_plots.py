@@ -150,3 +150,12 @@ def test_missing_matplotlib_names_the_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "shaff\[plot\]"'):
         make_result().plot()
+
+
+def test_effects_that_may_be_nothing_are_pale():
+    result = make_result(3, p_values=[0.5, 0.001, 0.0001])
+    ax = result.plot().ax_
+    colors = [bar.get_facecolor() for bar in ax.patches]
+    assert colors[0] == colors[1] != colors[2]
+    assert "pale" in ax.get_xlabel()
+    assert "pale" not in make_result(3).plot().ax_.get_xlabel()

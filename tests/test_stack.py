@@ -33,7 +33,9 @@ def stacked_by_hand(predictions, y, fold_of, weight):
         A = np.column_stack([(p[rows] - mean).ravel() for p in predictions]) * root[:, None]
         a, _ = nnls(A, (y[rows] - mean).ravel() * root)
         here = fold_of == fold
-        combined[here] = mean + sum(a_k * (p[here] - mean) for a_k, p in zip(a, predictions))
+        combined[here] = mean + sum(
+            a_k * (p[here] - mean) for a_k, p in zip(a, predictions, strict=True)
+        )
     return combined
 
 

@@ -114,9 +114,9 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   require(rank_offset.size() == 0 ||
               (category_rank.ndim() == 2 && category_rank.shape(0) == forest.n_trees()),
           "category_rank must be (n_trees, n_ranks)");
-  const shaff::ProjectionInput input{forest,        view(bags), view(row_weight), view(is_query),
-                                     view(targets), n_outputs,  min_node_size,
-                                     view(rank_offset), view(category_rank)};
+  const shaff::ProjectionInput input{forest,         view(bags),        view(row_weight),
+                                     view(is_query), view(targets),     n_outputs,
+                                     min_node_size,  view(rank_offset), view(category_rank)};
   const shaff::CodedRows<Code> rows{view(codes), view(has_missing), n_rows};
   bool completed = false;
   {

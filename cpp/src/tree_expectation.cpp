@@ -69,9 +69,7 @@ class Walk {
     }
   }
 
-  double left_share(Index node) const {
-    return tree_.cover[tree_.left[node]] / tree_.cover[node];
-  }
+  double left_share(Index node) const { return tree_.cover[tree_.left[node]] / tree_.cover[node]; }
 
   // The largest float under a threshold: a float is <= it if and only if it is <= the threshold.
   static float float_below(double threshold) {
@@ -83,7 +81,8 @@ class Walk {
   template <class Use>
   auto with_test(Index node, Use use) const {
     const float threshold = float_below(tree_.threshold[node]);
-    if (tree_.missing_left[node] != 0) return use([threshold](float x) { return !(x > threshold); });
+    if (tree_.missing_left[node] != 0)
+      return use([threshold](float x) { return !(x > threshold); });
     return use([threshold](float x) { return x <= threshold; });
   }
 

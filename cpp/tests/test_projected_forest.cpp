@@ -135,9 +135,9 @@ void check_against_algorithm_1(unsigned seed, std::size_t n_rows, std::size_t n_
   const Problem<Code> p(seed, n_rows, n_features);
   const std::size_t n_trees = p.forest.view().n_trees();
   std::vector<double> sum(p.n_subsets * n_rows * p.n_outputs), squares(sum.size());
-  const shaff::ProjectionInput input{p.forest.view(), p.bags,      p.row_weight,   p.is_query,
-                                     p.targets,       p.n_outputs, p.min_node_size,
-                                     p.rank_offset, p.category_rank};
+  const shaff::ProjectionInput input{p.forest.view(), p.bags,        p.row_weight,
+                                     p.is_query,      p.targets,     p.n_outputs,
+                                     p.min_node_size, p.rank_offset, p.category_rank};
   const shaff::CodedRows<Code> rows{p.codes, p.has_missing, n_rows};
   CHECK(shaff::project_forest(input, rows, 0, n_trees, p.subsets, p.n_words, sum, squares,
                               [] { return false; }));

@@ -121,7 +121,7 @@ def explain(
 def paper(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: minutes.")] = False,
     output: Annotated[
-        Path, typer.Option(help="Folder of runs, figures and page; an interrupted study goes on.")
+        Path, typer.Option(help="Folder of page, figures and runs; what it holds is not run again.")
     ] = Path("paper-output"),
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -141,7 +141,7 @@ def paper(
     study = (QUICK if quick else FULL).limited(repetitions, trees, seed)
     seconds = None if minutes is None else 60 * minutes
     typer.echo(reproduce(study, output, n_jobs=jobs, seconds=seconds, tell=tell))
-    typer.echo(f"\nSaved {output / 'paper.md'}, its figures and {output / 'runs.json'}")
+    typer.echo(f"\nSaved {output / 'paper.md'} and its figures and runs in {output / 'paper'}")
 
 
 def _settings(seed: int, jobs: int) -> dict[str, Any]:

@@ -42,8 +42,7 @@ class Table:
 
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns that narwhals reads."""
-    _column_names(X)
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    return nw.dependencies.is_into_dataframe(X)
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
@@ -94,9 +93,8 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
 
 def _column_names(X: Any) -> tuple[str, ...]:
     """The names as text, all different; none for what is not a frame."""
-    names = tuple(
-        str(name) for name in getattr(X, "column_names", None) or getattr(X, "columns", ())
-    )
+    named = getattr(X, "column_names", None)
+    names = tuple(str(name) for name in (getattr(X, "columns", ()) if named is None else named))
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"Column {double!r} occurs more than once: rename one of them.")

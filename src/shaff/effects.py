@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import joblib
@@ -14,15 +15,14 @@ import numpy.typing as npt
 import sklearn
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from shaff import inference
 from shaff._version import __version__
 from shaff.columns import Groups, Table, is_frame, read_players, read_table
 from shaff.datasets import RandomState
-from shaff.designs import DesignContext, ForestPaths, check_design, make_design
-from shaff.evaluation import Checkpoint, Progress, evaluate, fingerprint, progress_bar
+from shaff.designs import ForestPaths, check_design
+from shaff.evaluation import Checkpoint, fingerprint, progress_bar
 from shaff.games import Game, fitted_game, is_projectable, make_game
 from shaff.presets import find_preset
 from shaff.problem import (
@@ -33,23 +33,12 @@ from shaff.problem import (
     read_sample_weight,
     read_target,
 )
-from shaff.protocols import Design, Effects, ValueFunction, Values
 from shaff.result import EffectsResult
 from shaff.row_sample import sample_rows
-from shaff.screening import screen
-from shaff.solve import check_solver, make_solver
-from shaff.solve.odd_process import Proxy
-from shaff.solve.projection import project_to_simplex
-from shaff.solve.proxy import linear_proxy
-from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.run import Run, constant_result
+from shaff.solve import check_solver
+from shaff.subsets import FloatArray
 from shaff.values.projected_forest import FOREST_ERRORS
-
-# More players than this are screened first: the Gaussian process needs a few subsets for each.
-SCREENED_ABOVE = 25
-# A screen that loses more of the explained variance than this is not used.
-SCREEN_LOSS = 0.01
-# Sobol indices are added when their subsets are few beside those of the design.
-SOBOL_PLAYERS = 50
 
 
 class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
@@ -273,10 +262,19 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+            When fit fails or is interrupted, it is left as it was before.
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
-        return self._run(problem, None, "")
+        with _all_or_nothing(self):
+            problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
+            return self._run(problem, None, "")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The players' names, in the order of the effects."""
@@ -334,6 +332,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"max_rows={self.max_rows!r}: expected None or at least {MIN_ROWS}.")
         if self.forest_error not in FOREST_ERRORS:
             raise ValueError(f"forest_error={self.forest_error!r}: use one of {FOREST_ERRORS}.")
+        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+            raise ValueError("checkpoint needs a whole number as random_state, to be found again.")
 
     def _read_table(self, X: Any) -> Table:
         if is_frame(X):
@@ -356,11 +356,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         )
         if np.ptp(counted, axis=0).max() == 0:
             warnings.warn("y is constant: all effects are 0.", stacklevel=3)
-            return self._store(_constant_result(problem, self))
+            return self._store(constant_result(problem, self))
         game = game or make_game(self.estimator, problem, self.forest_error)
         problem = game.problem or problem
         with progress_bar(self.verbose) as progress:
-            run = _Run(self, problem, game, progress, self._checkpoint(problem, model_hash))
+            run = Run(self, problem, game, progress, self._checkpoint(problem, model_hash))
             return self._store(run.result())
 
     def _checkpoint(self, problem: Problem, model_hash: str) -> Checkpoint | None:
@@ -388,256 +388,15 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         return self.effects_
 
 
-@dataclass
-class _Run:
-    """One fit: the loop between design and values, the solution, the error bars."""
-
-    settings: ShapleyEffects
-    problem: Problem
-    game: Game
-    progress: Progress
-    checkpoint: Checkpoint | None
-
-    def result(self) -> EffectsResult:
-        kept, notes = self._screen()
-        values = _Restricted(self.game.values, kept)
-        design = make_design(self.settings.design, self._context(kept))
-        history, proposed = self._evaluate(values, design)
-        v_all = float(history.v[0])
-        if v_all <= 0:
-            warnings.warn(
-                f"Nothing is explained out of sample (explained variance {v_all:.3f}): "
-                "all effects are 0.",
-                stacklevel=5,
-            )
-        effects = self._solve(design, proposed, history, kept)
-        errors = None
-        if v_all > 0:
-            errors = inference.uncertainty(effects, history, self.problem.row_groups)
-        first_order, total, n_more = self._sobol(values, history)
-        result = self._assemble(
-            kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes
-        )
-        return replace(result, per_output=self._per_output(effects, history, kept))
-
-    def _per_output(
-        self, effects: Effects, history: Values, kept: BoolArray
-    ) -> dict[str, FloatArray] | None:
-        """Effects on each output alone: the solution is linear in the values."""
-        v = history.by_output
-        if v is None or effects.linear_map is None:
-            return None
-        raw = effects.linear_map @ np.vstack([v[1:], v[:1]])
-        names = self.problem.target.outputs or [f"y{k}" for k in range(v.shape[1])]
-        return {
-            name: _spread(project_to_simplex(raw[:, k], float(v[0, k])), kept)
-            for k, name in enumerate(names)
-        }
-
-    def _screen(self) -> tuple[BoolArray, tuple[str, ...]]:
-        """Which players play, when there are many; the others get effect 0."""
-        n_players = len(self.problem.players)
-        everyone = np.ones(n_players, dtype=bool)
-        if n_players <= SCREENED_ABOVE or self.settings._design != "gaussian_process":
-            return everyone, ()
-        problem = self.problem
-        columns = screen(problem.X, problem.y, self.game.gains, problem.table.categorical)
-        kept = np.array([columns[player].any() for player in self.problem.players])
-        pair = Subsets.from_masks(np.vstack([everyone, kept]))
-        v_all, v_kept = evaluate(self.game.values, pair, checkpoint=self.checkpoint).v
-        if kept.all() or v_kept < v_all - SCREEN_LOSS:
-            return everyone, ()
-        note = (
-            f"Screened: {kept.sum()} of {n_players} players take part, the others get effect 0; "
-            f"those kept explain {v_kept:.3f}, all together {v_all:.3f}."
-        )
-        return kept, (note,)
-
-    def _context(self, kept: BoolArray) -> DesignContext:
-        players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
-        return DesignContext(
-            int(kept.sum()),
-            self.settings.n_subsets,
-            self.settings.tol,
-            self.problem.seed,
-            self.game.forest,
-            players,
-            self._relevance(players),
-            self._proxy(players),
-        )
-
-    def _relevance(self, players: list[npt.NDArray[np.intp]]) -> FloatArray | None:
-        gains = self.game.gains
-        return None if gains is None else np.array([gains[player].sum() for player in players])
-
-    def _proxy(self, players: list[npt.NDArray[np.intp]]) -> Proxy | None:
-        """The linear game, where the data allow it: it halves the error on near-linear data."""
-        problem, columns = self.problem, np.concatenate(players)
-        plain = problem.y.shape[1] == 1 and not problem.table.categorical.any()
-        single = len(columns) == len(players)
-        if not plain or not single or np.isnan(problem.X[:, columns]).any():
-            return None
-        return linear_proxy(problem.X[:, columns], problem.y[:, 0])
-
-    def _evaluate(self, values: ValueFunction, design: Design) -> tuple[Values, Subsets]:
-        """Step 1 and step 2 in turn, until the design is content."""
-        history = evaluate(
-            values, Subsets.full(values.n_players), influences=True, checkpoint=self.checkpoint
-        )
-        proposals: list[Subsets] = []
-        total = self._expected_total(values.n_players)
-        while (proposal := design.propose(history)) is not None:
-            proposals.append(proposal)
-            done = len(history.v)
-            more = evaluate(
-                values,
-                proposal,
-                influences=True,
-                checkpoint=self.checkpoint,
-                progress=self.progress,
-                done=done,
-                total=max(total or 0, done + len(proposal)),
-            )
-            history = Values.concatenate([history, more])
-            error = getattr(design, "error", None)
-            if error is not None and np.isfinite(error):
-                self.progress.update(len(history.v), total, f"error bar {error:.4f}")
-        nothing = Subsets.full(values.n_players)[:0]
-        return history, Subsets.concatenate(proposals) if proposals else nothing
-
-    def _expected_total(self, n_players: int) -> int | None:
-        if self.settings.n_subsets is not None:
-            return self.settings.n_subsets + 1
-        return None
-
-    def _solve(
-        self, design: Design, proposed: Subsets, history: Values, kept: BoolArray
-    ) -> Effects:
-        """Step 3."""
-        if proposed.n_players == 1 or len(proposed) == 0:
-            return _single_player(proposed.n_players, float(history.v[0]))
-        players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
-        solver = make_solver(
-            self.settings._solver, design, self._relevance(players), self._proxy(players)
-        )
-        return solver.solve(proposed, history.v[1:], float(history.v[0]))
-
-    def _sobol(
-        self, values: ValueFunction, history: Values
-    ) -> tuple[FloatArray | None, FloatArray | None, int]:
-        """First-order and total indices; most of their subsets have been priced already."""
-        n_players = values.n_players
-        alone = Subsets.singletons(n_players)
-        known = dict(zip(history.subsets.keys(), history.v, strict=True))
-        known[Subsets.full(n_players).complement().keys()[0]] = 0.0
-        wanted = Subsets.concatenate([alone, alone.complement()])
-        missing = wanted[np.array([key not in known for key in wanted.keys()])]
-        if len(missing) and n_players > SOBOL_PLAYERS:
-            return None, None, 0
-        if len(missing):
-            more = evaluate(values, missing, checkpoint=self.checkpoint)
-            known.update(zip(more.subsets.keys(), more.v, strict=True))
-        v = np.array([known[key] for key in wanted.keys()])
-        return v[:n_players], history.v[0] - v[n_players:], len(missing)
-
-    def _assemble(
-        self,
-        kept: BoolArray,
-        effects: Effects,
-        errors: inference.Uncertainty | None,
-        first_order: FloatArray | None,
-        total: FloatArray | None,
-        v_all: float,
-        n_subsets: int,
-        notes: tuple[str, ...],
-    ) -> EffectsResult:
-        seed = self.settings.random_state
-        result = EffectsResult(
-            names=self.problem.player_names,
-            effects=_spread(effects.effects, kept),
-            raw_effects=_spread(effects.raw, kept),
-            explained_variance=v_all,
-            n_rows=len(self.problem.X),
-            n_subsets=n_subsets,
-            estimator=self.game.name,
-            design=self.settings._design,
-            solver=self.settings._solver,
-            first_order=None if first_order is None else _spread(first_order, kept),
-            total=None if total is None else _spread(total, kept),
-            random_state=int(seed) if isinstance(seed, int | np.integer) else None,
-            notes=(*self.problem.table.notes, *self.game.notes, *notes),
-            target=self.problem.target.name,
-        )
-        if errors is None:
-            return result
-        covariance = np.zeros((len(kept), len(kept)))
-        covariance[np.ix_(kept, kept)] = errors.covariance
-        p_values = np.ones(len(kept))
-        p_values[kept] = errors.p_values
-        return replace(
-            result,
-            standard_errors={k: _spread(e, kept) for k, e in errors.standard_errors.items()},
-            covariance=covariance,
-            explained_variance_error=errors.explained_variance_error,
-            p_values=p_values,
-        )
-
-
-class _Restricted:
-    """A value function among the players that were kept; the others are never in a subset."""
-
-    def __init__(self, values: ValueFunction, kept: BoolArray) -> None:
-        self.inner = values
-        self.kept = kept
-
-    @property
-    def n_players(self) -> int:
-        return int(self.kept.sum())
-
-    def _all_players(self, subsets: Subsets) -> Subsets:
-        masks = np.zeros((len(subsets), len(self.kept)), dtype=bool)
-        masks[:, self.kept] = subsets.masks()
-        return Subsets.from_masks(masks)
-
-    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        if self.kept.all():
-            return self.inner.values(subsets, influences=influences)
-        priced = self.inner.values(self._all_players(subsets), influences=influences)
-        return replace(priced, subsets=subsets)
-
-    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
-        return self.inner.predict(self._all_players(subsets), rows)
-
-
-def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
-    """Values of the kept players among all; 0 elsewhere."""
-    everyone = np.zeros(len(kept))
-    everyone[kept] = values
-    return everyone
-
-
-def _single_player(n_players: int, v_all: float) -> Effects:
-    """Nothing to share: one player, or a forest that never splits on more than all."""
-    raw = np.full(n_players, v_all / n_players)
-    linear_map = np.full((n_players, 1), 1 / n_players)
-    return Effects(np.maximum(raw, 0.0), raw, linear_map)
-
-
-def _constant_result(problem: Problem, settings: ShapleyEffects) -> EffectsResult:
-    n_players = len(problem.players)
-    return EffectsResult(
-        names=problem.player_names,
-        effects=np.zeros(n_players),
-        raw_effects=np.zeros(n_players),
-        explained_variance=0.0,
-        n_rows=len(problem.X),
-        n_subsets=0,
-        estimator="none",
-        design=settings._design,
-        solver=settings._solver,
-        notes=("y is constant: there is nothing to explain.",),
-        target=problem.target.name,
-    )
+@contextmanager
+def _all_or_nothing(estimator: ShapleyEffects) -> Iterator[None]:
+    """An error takes back whatever attributes were set in between."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise
 
 
 def shapley_effects(X: Any, y: Any, **settings: Any) -> EffectsResult:

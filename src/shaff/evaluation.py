@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
+import joblib
 import numpy as np
 
+from shaff._files import replacing
 from shaff.protocols import ValueFunction, Values
-from shaff.subsets import Subsets
+from shaff.subsets import BoolArray, Subsets
 
 CHUNK = 64
 
@@ -40,7 +44,9 @@ class _Bar:
         self._task = bar.add_task("Shapley effects", total=None, note="")
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
-        self._bar.update(self._task, completed=done, total=total, note=note)
+        # Without a note of its own an update leaves the last one standing.
+        fields = {"note": note} if note else {}
+        self._bar.update(self._task, completed=done, total=total, **fields)
 
 
 @contextmanager
@@ -81,43 +87,35 @@ class Checkpoint:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.fingerprint = fingerprint
 
+    def among(self, players: BoolArray) -> Checkpoint:
+        """For subsets of some of the players only, which have other numbers then."""
+        return Checkpoint(self.directory, self.fingerprint + players.tobytes())
+
     def _path(self, subsets: Subsets, influences: bool) -> Path:
         digest = hashlib.sha256(self.fingerprint + bytes([influences]) + subsets.words.tobytes())
         return self.directory / f"{digest.hexdigest()[:32]}.npz"
 
     def load(self, subsets: Subsets, influences: bool) -> Values | None:
-        """The chunk's values, if a run has saved them."""
-        path = self._path(subsets, influences)
-        if not path.exists():
+        """The chunk's values, if a run has saved them; a damaged file counts as none."""
+        try:
+            path = self._path(subsets, influences)
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                values = Values(subsets, **{name: saved[name] for name in saved})
+        except (OSError, ValueError, TypeError, EOFError, BadZipFile, zlib.error):
             return None
-        with np.load(path, allow_pickle=False) as saved:
-            arrays = (saved.get(name) for name in ("influences", "replicates", "by_output"))
-            return Values(subsets, saved["v"], *arrays)
+        return values if len(values.v) == len(subsets) else None
 
     def save(self, values: Values, influences: bool) -> None:
-        """Write the chunk to a temporary file, then move it into place."""
-        names = ("v", "influences", "replicates", "by_output")
-        arrays = {name: getattr(values, name) for name in names}
-        handle, temporary = tempfile.mkstemp(dir=self.directory, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **{k: a for k, a in arrays.items() if a is not None})
-            os.replace(temporary, self._path(values.subsets, influences))
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        """Write the chunk whole or not at all."""
+        arrays = {field.name: getattr(values, field.name) for field in fields(values)}
+        del arrays["subsets"]
+        with replacing(self._path(values.subsets, influences)) as temporary:
+            np.savez(temporary, **{name: a for name, a in arrays.items() if a is not None})
 
 
 def fingerprint(*parts: Any) -> bytes:
-    """A hash of arrays and plain settings."""
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            digest.update(f"{part.shape}{part.dtype}".encode())
-            digest.update(np.ascontiguousarray(part).data)
-        else:
-            digest.update(repr(part).encode())
-    return digest.digest()
+    """A hash of arrays, models and plain settings, the same in every process."""
+    return joblib.hash(parts, hash_name="sha1").encode()
 
 
 def evaluate(

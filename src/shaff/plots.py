@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from shaff.result import EffectsResult
 
 _BAR, _REST, _INK, _GRID = "#4477aa", "#b8c4d0", "#333333", "#e6e6e6"
+_PALE = "#aac4de"
+_ALPHA = 0.05
 _FIRST_ORDER, _TOTAL = "#ccbb44", "#aa3377"
 _MAX_NAME = 32
 # Fixed, so that the same result gives the same file.
@@ -36,6 +38,8 @@ class EffectsDisplay:
         Sobol indices, drawn as markers.
     explained_variance : float
     target : str or None
+    p_values : float array of shape (n_players,) or None
+        Of "the effect is 0"; the bars of players with more than 0.05 are pale.
 
     Attributes
     ----------
@@ -59,12 +63,14 @@ class EffectsDisplay:
     total: FloatArray | None = None
     explained_variance: float = np.nan
     target: str | None = None
+    p_values: FloatArray | None = None
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> EffectsDisplay:
-        """The chart of a result, with its intervals at `level` if it has standard errors."""
+        """The chart of a result, with its intervals at `level` and Holm's p-values if it has
+        them."""
         has_errors = result.standard_error is not None
         low, high = result.confidence_interval(level) if has_errors else (None, None)
         return cls(
@@ -76,6 +82,7 @@ class EffectsDisplay:
             result.total,
             result.explained_variance,
             result.target,
+            None if result.p_values is None else result.null_test(),
         )
 
     def plot(self, ax: Any = None, max_players: int = 20, markers: bool = True) -> EffectsDisplay:
@@ -142,6 +149,7 @@ class EffectsDisplay:
             high=cut(self.high),
             first_order=cut(self.first_order),
             total=cut(self.total),
+            p_values=cut(self.p_values, 0.0),
         )
 
     def _title(self) -> str:
@@ -176,13 +184,20 @@ def _shortened(name: str) -> str:
 
 def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
     rows = np.arange(len(shown.names))
-    colors = [_BAR] * len(rows)
+    colors = [_PALE if pale else _BAR for pale in _unsure(shown)]
     if n_rest:
         colors[-1] = _REST
     ax.barh(rows, shown.effects, height=0.68, color=colors, zorder=2)
     if shown.low is not None and shown.high is not None:
         # The interval is that of the raw effect, so it need not be centred on the bar.
         ax.hlines(rows, shown.low, shown.high, color=_INK, linewidth=1.3, zorder=4)
+
+
+def _unsure(shown: EffectsDisplay) -> list[bool]:
+    """Which bars are not significantly above 0; none if that was not tested."""
+    if shown.p_values is None:
+        return [False] * len(shown.names)
+    return [bool(p > _ALPHA) for p in shown.p_values]
 
 
 def _draw_markers(ax: Any, shown: EffectsDisplay) -> bool:
@@ -225,7 +240,8 @@ def _dress(ax: Any, shown: EffectsDisplay) -> None:
     ax.set_ylim(len(shown.names) - 0.4, -0.6)
     together = shown.explained_variance
     suffix = "" if np.isnan(together) else f" (all players together: {together:.0%})"
-    ax.set_xlabel(f"share of the variance{suffix}", fontsize=9, color=_INK)
+    pale = "\npale: not significantly above 0" if any(_unsure(shown)) else ""
+    ax.set_xlabel(f"share of the variance{suffix}{pale}", fontsize=9, color=_INK)
     ax.tick_params(length=0, labelsize=9, colors=_INK)
     ax.grid(axis="x", color=_GRID, linewidth=0.8, zorder=0)
     ax.set_axisbelow(True)

@@ -66,7 +66,7 @@ class PricedBy:
 
     def value_function(self, problem: Problem) -> ValueFunction:
         """Step 2 on the rows of the problem."""
-        function = _values(self.values)
+        function = find_values(self.values)
         takes = signature(function).parameters
         self._check(problem, takes)
         offered = {"players": problem.players, "n_jobs": problem.n_jobs, "cv": problem.cv}
@@ -104,7 +104,8 @@ class PricedBy:
         )
 
 
-def _values(name: str) -> Callable[..., Any]:
+def find_values(name: str) -> Callable[..., Any]:
+    """The value function of that name, imported, or a ValueError that lists the names."""
     if name not in VALUES:
         raise ValueError(f"values={name!r} is unknown: use one of {tuple(VALUES)}.")
     module, attribute = VALUES[name].split(":")

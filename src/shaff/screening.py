@@ -83,7 +83,7 @@ def _p_value(
     p_values = [chdtrc(1, _score(there.astype(np.float64), outputs))]
     known = column[there]
     if len(known) and categories:
-        p_values.append(_means_differ(known, outputs[there]))
+        p_values.append(np.float64(_means_differ(known, outputs[there])))
     elif len(known):
         features = (known, (known - known.mean()) ** 2)
         p_values += [chdtrc(1, _score(feature, outputs[there])) for feature in features]
@@ -100,7 +100,7 @@ def _score(feature: FloatArray, outputs: FloatArray) -> float:
 
 
 def _means_differ(codes: FloatArray, outputs: FloatArray) -> float:
-    """P-value of the F-test of equal mean targets of the categories; the smallest of the outputs."""
+    """Smallest p-value of the F-tests of equal mean targets of the categories."""
     levels = np.unique(codes, return_inverse=True)[1]
     count = np.bincount(levels)
     spare = len(codes) - len(count)

@@ -14,7 +14,7 @@ struct ProjectionInput {
   std::size_t n_outputs;
   double min_node_size;  // least in-bag weight of a cell that predicts
   // Each tree sees the categories of a column in its own order. Both are empty without categories.
-  std::span<const std::int64_t> rank_offset{};    // n_columns: start of the column's ranks, or -1
+  std::span<const std::int64_t> rank_offset{};     // n_columns: start of the column's ranks, or -1
   std::span<const std::uint32_t> category_rank{};  // n_trees x n_ranks: code -> place in the order
 
   const std::uint32_t* ranks(std::size_t tree, std::int32_t column) const {

@@ -27,13 +27,17 @@ class Claim:
 def _ratio(
     system: str, other: str, experiment: str, holds: Callable[[float], bool]
 ) -> Callable[[Results], Verdict]:
-    """Compare the mean errors of two systems by their ratio."""
+    """Compare the mean errors of two systems by their ratio, both in the sizes of the other."""
 
     def check(results: Results) -> Verdict:
-        ours, theirs = results.error(system, experiment), results.error(other, experiment)
-        if ours is None or theirs is None:
+        ours, theirs = (
+            [run.error for run in results.runs(name, experiment, like=other)]
+            for name in (system, other)
+        )
+        if not ours or not theirs:
             return None
-        return holds(ours / theirs), f"{ours:.3f} against {theirs:.3f}"
+        text = f"{np.mean(ours):.3f} ({len(ours)}) against {np.mean(theirs):.3f} ({len(theirs)})"
+        return holds(float(np.mean(ours) / np.mean(theirs))), text
 
     return check
 
@@ -47,7 +51,8 @@ def _mean_effects(system: str, experiment: str, holds: Callable[[np.ndarray], bo
         if effects is None:
             return None
         mean = effects.mean(axis=0)
-        return bool(holds(mean)), ", ".join(f"X{j} {mean[j - 1]:.3f}" for j in shown)
+        text = ", ".join(f"X{j} {mean[j - 1]:.3f}" for j in shown)
+        return bool(holds(mean)), f"{text} ({len(effects)})"
 
     return check
 

@@ -22,13 +22,13 @@ def reproduce(
     seconds: float | None = None,
     tell: Tell | None = None,
 ) -> str:
-    """Run what is missing, write ``runs.json``, figures and ``paper.md``; return the tables.
+    """Run what is missing, write ``paper.md`` and ``paper/``, and return the tables.
 
     Parameters
     ----------
     study : Study
     output : Path
-        A folder. The runs that it holds are not run again.
+        A folder. The runs in its ``paper/runs.json`` are not run again.
     n_jobs : int, optional
         Runs at once.
     seconds : float or None
@@ -36,7 +36,7 @@ def reproduce(
     tell : callable, optional
         Told of each run.
     """
-    store = RunStore(output / "runs.json")
+    store = RunStore(output / "paper" / "runs.json")
     run_tasks(all_tasks(study), store, n_jobs=n_jobs, seconds=seconds, tell=tell)
     results = Results(study, store)
     write_page(results, output)
@@ -47,8 +47,8 @@ def write_page(results: Results, output: Path) -> None:
     """The figures and the page of what has been run."""
     figures = {f"experiment-{name}.png": experiment_figure(results, name) for name in FIGURES}
     figures["convergence.png"] = convergence_figure(results)
-    drawn = {name: figure for name, figure in figures.items() if figure is not None}
-    output.mkdir(parents=True, exist_ok=True)
+    drawn = {f"paper/{name}": figure for name, figure in figures.items() if figure is not None}
+    (output / "paper").mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
         with replacing(output / name) as path:
             figure.savefig(path, dpi=110)

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 _INK, _GRID, _TRUTH = "#333333", "#dddddd", "#d62728"
 _BOX = "#4c78a8"
+# A box needs quartiles: fewer repetitions are drawn as points.
+FEWEST_FOR_BOXES = 5
 _LINES = {"SHAFF": "#f58518", "shaff, defaults": _BOX}
 
 
 def effects_figure(
     estimates: Mapping[str, FloatArray], truth: FloatArray, names: Sequence[str], title: str
 ) -> Figure:
-    """One panel a system, one box a variable.
+    """One panel a system, one box a variable (points if there are few repetitions).
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def effects_figure(
         ax.plot(positions, truth, "x", color=_TRUTH, markersize=7, markeredgewidth=1.8,
                 label="exact effect", zorder=4)  # fmt: skip
         ax.set_title(f"{label} ({_runs(len(effects))})", loc="left", fontsize=10, color=_INK)
-        ax.set_ylim(bottom=min(0.0, effects.min()) - 0.01)
+    top = max(truth.max(), *(effects.max() for effects in estimates.values()))
+    axes[0].set_ylim(-0.06 * top, 1.08 * top)
     axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9,
                    borderaxespad=0.1, labelcolor=_INK)  # fmt: skip
     axes[-1].set_xticks(positions, names)
@@ -59,6 +62,10 @@ def effects_figure(
 
 
 def _boxes(ax: Axes, effects: FloatArray, positions: Any) -> None:
+    if len(effects) < FEWEST_FOR_BOXES:
+        for row in effects:
+            ax.plot(positions, row, "o", color=_BOX, alpha=0.7, markersize=5, zorder=3)
+        return
     line = {"color": _BOX, "linewidth": 1.2}
     ax.boxplot(
         effects,

@@ -18,8 +18,8 @@ class Cost:
     Parameters
     ----------
     label, system, claim : str
-    n_columns : int
-        At the start; the second measurement has `FACTOR` times as many, or ``more_columns``.
+    n_rows, n_subsets, n_columns : int
+        At the start; each grows by `FACTOR` in turn, columns to ``more_columns`` if that is given.
     by_subsets : bool
         Whether K is a choice.
     more_columns : int or None
@@ -28,14 +28,16 @@ class Cost:
     label: str
     system: str
     claim: str
+    n_rows: int = 3000
+    n_subsets: int = 300
     n_columns: int = 16
     by_subsets: bool = True
     more_columns: int | None = None
 
     def tasks(self, study: Study) -> dict[str, Task]:
         """The measurement at the start and one for each size that grows."""
-        n = int(min(1000, study.growth.max_rows))
-        k = int(min(100, study.growth.max_subsets))
+        n = int(min(self.n_rows, study.growth.max_rows))
+        k = int(min(self.n_subsets, study.growth.max_subsets))
         p = self.n_columns
         sizes = {
             "start": (n, p, k),
@@ -52,7 +54,7 @@ class Cost:
 
 COSTS = (
     Cost("SHAFF", "shaff_published", "M K n log n"),
-    Cost("Williamson", "williamson", "M K p n log² n"),
+    Cost("Williamson", "williamson", "M K p n log² n", n_rows=1000, n_subsets=100),
     Cost("SAGE", "sage", "M p n log n"),
     Cost("Broto", "broto", "2^p p n log n", n_columns=5, by_subsets=False, more_columns=9),
     Cost("shaff, defaults", "shaff", "–", by_subsets=False),
@@ -67,18 +69,18 @@ def growth_tasks(study: Study) -> list[Task]:
 def growth_markdown(study: Study, store: RunStore) -> str:
     """Seconds at the start, and the power of n, p and K by which they grow."""
     lines = [
-        "| | paper: order | seconds at the start | power of n | power of p | power of K |",
-        "|---|---|---|---|---|---|",
+        "| | paper: order | start: n, p, K | seconds | power of n | power of p | power of K |",
+        "|---|---|---|---|---|---|---|",
     ]
     for cost in COSTS:
-        seconds = {
-            name: run.seconds
-            for name, task in cost.tasks(study).items()
-            if (run := store.get(task)) is not None
-        }
+        tasks = cost.tasks(study)
+        found = {name: run for name, task in tasks.items() if (run := store.get(task)) is not None}
+        seconds = {name: run.seconds for name, run in found.items()}
         first = f"{seconds['start']:.2f}" if "start" in seconds else "no run"
+        start = tasks["start"]
+        sizes = f"{start.n_rows}, {cost.n_columns}, {start.n_subsets if cost.by_subsets else '–'}"
         powers = [_power(cost, seconds, name) for name in ("n", "p", "K")]
-        lines.append("| " + " | ".join([cost.label, cost.claim, first, *powers]) + " |")
+        lines.append("| " + " | ".join([cost.label, cost.claim, sizes, first, *powers]) + " |")
     return "\n".join(lines)
 
 

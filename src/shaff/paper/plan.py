@@ -80,9 +80,14 @@ class Study:
         """The effort for a system in the tables and figures of the paper."""
         return self.retrained if system in RETRAINED else self.one_model
 
-    def tasks(self, system: str, experiment: str, n_subsets: int = N_SUBSETS) -> list[Task]:
-        """The runs behind one cell of a table, one a repetition."""
-        effort = self.effort(system)
+    def tasks(
+        self, system: str, experiment: str, n_subsets: int = N_SUBSETS, like: str | None = None
+    ) -> list[Task]:
+        """The runs behind one cell of a table, one a repetition.
+
+        ``like`` names another system whose effort is used, to compare the two on equal terms.
+        """
+        effort = self.effort(like or system)
         n_rows = EXPERIMENT_ROWS[experiment]
         return self.repeat(effort, experiment, system, n_rows, n_subsets)
 
@@ -104,8 +109,8 @@ FULL = Study(
     growth=Effort(1, n_trees=20),
 )
 QUICK = Study(
-    one_model=Effort(2, n_trees=50, max_subsets=1000, max_rows=2000),
-    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=1000),
+    one_model=Effort(2, n_trees=30, max_rows=1500),
+    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=800),
     convergence=Effort(1, n_trees=30, max_subsets=200, max_rows=4000),
-    growth=Effort(1, n_trees=10, max_subsets=50, max_rows=500),
+    growth=Effort(1, n_trees=10, max_subsets=200, max_rows=1000),
 )

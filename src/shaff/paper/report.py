@@ -16,6 +16,11 @@ from shaff.paper.runs import Run
 from shaff.paper.systems import draw_experiment
 from shaff.paper.tables import FIGURES, TABLES, Row, Table
 
+_CLAIMS_REMARK = (
+    "Means of the repetitions in brackets, both systems in the same sizes. Where these are few "
+    "and the numbers close, more repetitions may turn a verdict."
+)
+
 
 def table_markdown(table: Table, results: Results) -> str:
     """A table in Markdown: mean error ± its standard error (repetitions), then the paper's.
@@ -48,7 +53,7 @@ def _markdown(header: Sequence[str], body: Sequence[Sequence[str]], n_columns: i
 
 def _cell(row: Row, experiment: str, results: Results) -> str:
     printed = row.printed.get(experiment)
-    found = _mean(results.runs(row.system, experiment, row.n_subsets))
+    found = _mean(results.runs(row.system, experiment, row.n_subsets, row.like))
     return f"{found} | {'–' if printed is None else f'{printed:.2f}'}"
 
 
@@ -97,7 +102,9 @@ def claims_markdown(results: Results) -> str:
 
 def settings_markdown(study: Study) -> str:
     """What was run, in sentences."""
-    retrained = ", ".join(sorted(RETRAINED))
+    retrained = ", ".join(
+        row.label for table in TABLES for row in table.rows if row.system in RETRAINED
+    )
     lines = [
         f"- Systems with one model: {_effort(study.one_model, study)}.",
         f"- Systems that fit a forest for every subset ({retrained}): "
@@ -105,7 +112,8 @@ def settings_markdown(study: Study) -> str:
         f"- Convergence: {_effort(study.convergence, study)}.",
         f"- Times of Table 2: {_effort(study.growth, study)}.",
         "- The defaults of shaff use neither these trees nor K: they choose model and subsets.",
-        f"- shaff {__version__}. A cell says in brackets how many repetitions it holds.",
+        "- In every cell the number in brackets says how many repetitions it is the mean of.",
+        f"- shaff {__version__}.",
     ]
     return "\n".join(lines)
 
@@ -117,7 +125,8 @@ def _effort(effort: Effort, study: Study) -> str:
         if limit != float("inf")
     ]
     seeds = f"seeds from {study.seed}"
-    planned = f"up to {effort.repetitions} repetitions ({seeds}), {effort.n_trees} trees"
+    count = "1 repetition" if effort.repetitions == 1 else f"up to {effort.repetitions} repetitions"
+    planned = f"{count} ({seeds}), {effort.n_trees} trees"
     return ", ".join([planned, *limits])
 
 
@@ -135,14 +144,14 @@ def tables_text(results: Results) -> str:
             effects_markdown(results, experiment),
         ]
     parts += ["## Error by the number of rows", convergence_markdown(results)]
-    parts += ["## The paper's claims", claims_markdown(results)]
+    parts += ["## The paper's claims", _CLAIMS_REMARK, claims_markdown(results)]
     return "\n\n".join(parts)
 
 
 def page(results: Results, images: Sequence[str]) -> str:
     """The whole page: what was run, tables, figures, and where and why we differ."""
     words = files("shaff.paper")
-    pictures = "\n\n".join(f"![{name}]({name})" for name in images)
+    pictures = "\n\n".join(f"![{_caption(name)}]({name})" for name in images)
     return "\n\n".join(
         [
             words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
@@ -154,3 +163,11 @@ def page(results: Results, images: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def _caption(image: str) -> str:
+    """What a picture shows, for those who cannot see it."""
+    name = image.rpartition("/")[2].removesuffix(".png")
+    if name == "convergence":
+        return "Error of SHAFF and of the defaults against the number of rows"
+    return f"Box plots of the effects in {name.replace('-', ' ')}, with the exact effects"

@@ -28,9 +28,11 @@ class Results:
     study: Study
     store: RunStore
 
-    def runs(self, system: str, experiment: str, n_subsets: int = N_SUBSETS) -> list[Run]:
+    def runs(
+        self, system: str, experiment: str, n_subsets: int = N_SUBSETS, like: str | None = None
+    ) -> list[Run]:
         """Of one cell of a table."""
-        return self._found(self.study.tasks(system, experiment, n_subsets))
+        return self._found(self.study.tasks(system, experiment, n_subsets, like))
 
     def converging(self, system: str, experiment: str, n_rows: int) -> list[Run]:
         """Of one point of the convergence plot."""
@@ -38,11 +40,6 @@ class Results:
 
     def _found(self, tasks: list[Task]) -> list[Run]:
         return [run for task in tasks if (run := self.store.get(task)) is not None]
-
-    def error(self, system: str, experiment: str, n_subsets: int = N_SUBSETS) -> float | None:
-        """Mean cumulative absolute error, or None without a run."""
-        runs = self.runs(system, experiment, n_subsets)
-        return float(np.mean([run.error for run in runs])) if runs else None
 
     def effects(self, system: str, experiment: str) -> FloatArray | None:
         """Estimated effects, shape (n_repetitions, n_variables), or None without a run."""

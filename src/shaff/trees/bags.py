@@ -27,9 +27,10 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     ((5, 442), [442, 442, 442, 442, 442])
     """
     check_bootstrap(model)
-    samples = model.estimators_samples_
-    if any(len(s) and s.max() >= n_rows for s in samples):
+    # Private, since nothing public tells the number of rows when bags are smaller than the data.
+    if model._n_samples != n_rows:
         raise ValueError(_other_data(model, n_rows))
+    samples = model.estimators_samples_
     bags = np.zeros((len(samples), n_rows), dtype=np.uint16)
     for bag, sample in zip(bags, samples, strict=True):
         bag += np.bincount(sample, minlength=n_rows).astype(np.uint16)

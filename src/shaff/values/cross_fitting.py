@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, IntArray, Subsets
@@ -63,7 +63,7 @@ def make_folds(
         cv = kind(n_folds, shuffle=True, random_state=random_state)
     folds = tuple(
         Fold(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
-        for train, test in cv.split(np.zeros((n_rows, 1)), y, row_groups)
+        for train, test in check_cv(cv).split(np.zeros((n_rows, 1)), y, row_groups)
     )
     tested = np.concatenate([fold.test for fold in folds])
     if len(np.unique(tested)) != len(tested):

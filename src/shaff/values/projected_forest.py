@@ -8,13 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from shaff import _core
 from shaff.protocols import Values
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees.forest import Forest, RankedData
 from shaff.trees.growing import CategoryOrders
+from shaff.values.threads import run_in_threads
 from shaff.values.variance import Outcome
 
 FOREST_ERRORS = ("unbiased", "plain")
@@ -121,13 +122,8 @@ class ProjectedForest:
         columns = subsets.to_columns(self.players, self.X.shape[1])
         cancel = np.zeros(1, dtype=np.uint8)
         blocks = self._blocks(columns, len(self.tree_blocks) if influences else 1)
-        tasks = (delayed(self._price)(block, influences, cancel) for block in blocks)
-        try:
-            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-        except BaseException:
-            cancel[0] = 1  # worker threads end at their next poll
-            raise
-        priced = Values.concatenate(parts)
+        tasks = [(block, influences, cancel) for block in blocks]
+        priced = Values.concatenate(run_in_threads(self._price, tasks, self.n_jobs, cancel))
         empty = subsets.sizes == 0
         for array in (priced.v, priced.influences, priced.replicates, priced.by_output):
             if array is not None:

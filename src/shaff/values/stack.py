@@ -104,7 +104,7 @@ class StackedValues:
 
     def _moments(self, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gram matrix of the parts and their products with y, by fold, about the mean of y."""
-        usable = ~np.isnan(predictions).any(axis=(0, 2))
+        usable = np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
         mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
         centred = np.where(usable[None, :, None], predictions - mean, 0.0)
         weighted = centred * self.outcome.weight[:, None]
@@ -128,10 +128,10 @@ class StackedValues:
 
     def _combine(self, predictions: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Each row's combination with the weights of the other folds, and which rows have one."""
-        usable = ~np.isnan(predictions).any(axis=(0, 2))
+        usable = np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
         mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
         gram, moment = self._moments(predictions)
-        combined = np.empty(predictions.shape[1:])
+        combined = np.empty_like(predictions[0])
         for fold in range(len(gram)):
             others = np.arange(len(gram)) != fold
             rows = self.fold_of == fold

@@ -65,7 +65,7 @@ class Outcome:
         ``usable`` marks the rows that have an out-of-sample error.
         """
         weight = self.weight if usable is None else np.where(usable, self.weight, 0.0)
-        mean_error = np.where(weight > 0, errors, 0.0) @ weight / weight.sum()
+        mean_error = _row_sums(np.where(weight > 0, errors, 0.0) * weight) / weight.sum()
         return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
 
     def explained_by_output(
@@ -80,7 +80,7 @@ class Outcome:
             return None
         weight = self.weight if usable is None else np.where(usable, self.weight, 0.0)
         known = np.where((weight > 0)[:, None], errors, 0.0)
-        mean_error = np.einsum("sro,r->so", known, weight) / weight.sum()
+        mean_error = (known * weight[:, None]).sum(axis=1) / weight.sum()
         variance = self.output_variances
         varies = variance > 0
         return np.asarray(np.where(varies, 1 - mean_error / np.where(varies, variance, 1.0), 0.0))
@@ -89,6 +89,11 @@ class Outcome:
         """Influence of each row on v (ALGORITHMS section 6), centred, times its weight."""
         psi = ((1 - v[:, None]) * self.squares - errors) / self.variance
         # Centred before it is weighted: a row of weight 2 then counts as two rows.
-        psi -= (psi @ self.weight / self.weight.sum())[:, None]
+        psi -= (_row_sums(psi * self.weight) / self.weight.sum())[:, None]
         psi *= self.weight / self.weight.mean()
         return psi.astype(np.float32)
+
+
+def _row_sums(matrix: FloatArray) -> FloatArray:
+    """Sum of each row by itself: the bits of a matrix product depend on the number of rows."""
+    return np.asarray(np.ascontiguousarray(matrix).sum(axis=1), dtype=np.float64)

@@ -1,0 +1,149 @@
+"""Are the error bars as long as they should be, and does the null test keep its level?
+
+    python -m benchmarks.coverage [--quick] [--repeats 200] [--case linear] [--jobs 2]
+
+Many data sets of 400 rows and eight inputs are drawn, and each is explained with the defaults of
+`ShapleyEffects` and a budget of 60 of the 254 subsets. An interval is judged by how often it
+covers the mean estimate over the data sets; beside it stands how often it covers the true effect,
+bias of the model included. The inputs, in order:
+
+- x1 and x2 depend on each other, x3 on neither: the large effects;
+- x4 has an effect of exactly 0.02: the power of the null test;
+- four have no effect: d1 and d2 correlate with each other, |x3| is a function of an input that
+  has an effect, d3 is independent of everything. Tests that reject for them are false positives.
+
+`TRAINING_FACTOR` of `shaff.inference` was set on other data than these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from shaff import ShapleyEffects
+from shaff.result import EffectsResult
+from shaff.subsets import FloatArray
+
+NAMES = ("x1", "x2", "x3", "x4", "d1", "d2", "|x3|", "d3")
+N_ROWS, BUDGET, LEVEL = 400, 60, 0.95
+RHO, RHO_DUMMIES = 0.6, 0.8
+# Shares of the variance of y: x1 and x2 together, x3, x4; the rest is noise.
+PAIR, SINGLE, WEAK = 0.45, 0.25, 0.02
+LARGE, DUMMIES, WEAK_ONE = slice(0, 3), slice(4, 8), 3
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """How y depends on x1, x2 and x3, and the true effects."""
+
+    name: str
+    linear: bool
+
+    def draw(self, seed: int) -> tuple[FloatArray, FloatArray]:
+        """Rows of one data set."""
+        rng = np.random.default_rng([seed, self.linear])
+        x1, x2 = correlated(rng, RHO)
+        d1, d2 = correlated(rng, RHO_DUMMIES)
+        x3, x4, d3, noise = rng.standard_normal((4, N_ROWS))
+        y = self.signal(x1, x2, x3) + np.sqrt(WEAK) * x4
+        y += np.sqrt(1 - PAIR - SINGLE - WEAK) * noise
+        return np.column_stack([x1, x2, x3, x4, d1, d2, np.abs(x3), d3]), y
+
+    def signal(self, x1: FloatArray, x2: FloatArray, x3: FloatArray) -> FloatArray:
+        """Both terms have the variances `PAIR` and `SINGLE`."""
+        if self.linear:
+            pair = (2 * x1 + x2) / np.sqrt(5 + 4 * RHO)
+            return np.sqrt(PAIR) * pair + np.sqrt(SINGLE) * x3
+        pair = (x1 * x2 - RHO) / np.sqrt(1 + RHO**2)
+        # The variance of sin(2x) is (1 - exp(-8)) / 2.
+        wave = np.sin(2 * x3) * np.sqrt(2 / (1 - np.exp(-8)))
+        return np.sqrt(PAIR) * pair + np.sqrt(SINGLE) * wave
+
+    @property
+    def effects(self) -> FloatArray:
+        """True Shapley effects: the pair shares as a game of two, the others stand alone."""
+        first, second = PAIR / 2, PAIR / 2
+        if self.linear:
+            alone = np.array([2 + RHO, 1 + 2 * RHO]) ** 2 / (5 + 4 * RHO) * PAIR
+            first = (alone[0] + PAIR - alone[1]) / 2
+            second = PAIR - first
+        return np.array([first, second, SINGLE, WEAK, 0, 0, 0, 0])
+
+
+def correlated(rng: np.random.Generator, rho: float) -> FloatArray:
+    """Two standard normal variables."""
+    factor = np.linalg.cholesky(np.array([[1, rho], [rho, 1]]))
+    return np.asarray(factor @ rng.standard_normal((2, N_ROWS)), dtype=np.float64)
+
+
+def explain(case: Case, seed: int) -> EffectsResult:
+    X, y = case.draw(seed)
+    return ShapleyEffects(n_subsets=BUDGET, random_state=seed).fit(X, y).result_
+
+
+def covered(results: list[EffectsResult], target: FloatArray) -> FloatArray:
+    """Share of the data sets whose interval holds the target, by player."""
+    intervals = [result.confidence_interval(LEVEL) for result in results]
+    inside = [(low <= target) & (target <= high) for low, high in intervals]
+    return np.asarray(np.mean(inside, axis=0), dtype=np.float64)
+
+
+def report(case: Case, results: list[EffectsResult], seconds: float) -> None:
+    raw = np.array([result.raw_effects for result in results])
+    errors = np.array([result.standard_error for result in results])
+    columns = {
+        "true": case.effects,
+        "mean": raw.mean(axis=0),
+        "sd": raw.std(axis=0, ddof=1),
+        "error bar": np.sqrt((errors**2).mean(axis=0)),
+        "cover mean": covered(results, raw.mean(axis=0)),
+        "cover true": covered(results, case.effects),
+        "rejected": np.mean([r.null_test(adjust=None) < 0.05 for r in results], axis=0),
+        "Holm": np.mean([r.null_test() < 0.05 for r in results], axis=0),
+    }
+    print(f"\n{case.name}: {len(results)} data sets, {seconds:.0f} s")
+    print(f"{'':6s}" + "".join(f"{name:>12s}" for name in columns))
+    for j, name in enumerate(NAMES):
+        print(f"{name:6s}" + "".join(f"{column[j]:12.3f}" for column in columns.values()))
+    verdict(columns, results)
+
+
+def verdict(columns: dict[str, FloatArray], results: list[EffectsResult]) -> None:
+    """The figures that have a bar, and those that stand beside them."""
+    dummies = columns["rejected"][DUMMIES]
+    of_all = np.array([result.explained_variance for result in results])
+    bars = np.array([result.explained_variance_error for result in results])
+    inside = np.mean(np.abs(of_all - of_all.mean()) <= 1.96 * bars)
+    lines = {
+        "coverage of the mean estimate, effects > 0.02": columns["cover mean"][LARGE].mean(),
+        "coverage of the true effects, as it is": columns["cover true"][LARGE].mean(),
+        "false positives at 5 %, four dummies": dummies.mean(),
+        "power at an effect of 0.02": columns["rejected"][WEAK_ONE],
+        "coverage of the mean explained variance": inside,
+    }
+    notes = ("bar: 0.92 to 0.98", "", f"bar: 0.07; largest of the four {dummies.max():.3f}", "", "")
+    for (name, figure), note in zip(lines.items(), notes, strict=True):
+        print(f"{name:48s}{figure:6.3f}   {note}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=200, help="data sets a case")
+    parser.add_argument("--quick", action="store_true", help="20 data sets a case")
+    parser.add_argument("--case", default="", help="only the case of this name")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    repeats = 20 if args.quick else args.repeats
+    for case in (Case("linear", True), Case("non-linear", False)):
+        if args.case in ("", case.name):
+            started = time.perf_counter()
+            results = Parallel(args.jobs)(delayed(explain)(case, s) for s in range(repeats))
+            report(case, list(results), time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Long evaluations: checkpoints, interruption, progress."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from shaff import ShapleyEffects
+from shaff.evaluation import CHUNK, Checkpoint, evaluate, fingerprint
+from shaff.protocols import Values
+from shaff.subsets import Subsets
+
+
+class Counted:
+    """A game that counts how many subsets it was asked to price."""
+
+    def __init__(self, n_players=10):
+        self.n_players = n_players
+        self.asked = 0
+
+    def values(self, subsets, *, influences=False):
+        self.asked += len(subsets)
+        v = np.sqrt(subsets.sizes / self.n_players)
+        psi = np.outer(v, np.arange(3)).astype(np.float32) if influences else None
+        return Values(subsets, v, psi)
+
+
+def some_subsets(n=150):
+    return Subsets.from_masks(np.random.default_rng(0).random((n, 10)) < 0.5)
+
+
+class Steps:
+    def __init__(self):
+        self.seen = []
+
+    def update(self, done, total, note=""):
+        self.seen.append((done, total))
+
+
+def test_progress_counts_the_subsets():
+    steps = Steps()
+    evaluate(Counted(), some_subsets(150), progress=steps, done=5, total=155)
+    assert steps.seen == [(5 + CHUNK, 155), (5 + 2 * CHUNK, 155), (155, 155)]
+
+
+@pytest.mark.parametrize("influences", [False, True])
+def test_a_second_run_reads_what_the_first_has_saved(tmp_path, influences):
+    game, subsets = Counted(), some_subsets()
+    first = evaluate(game, subsets, influences=influences, checkpoint=Checkpoint(tmp_path, b"a"))
+    again = evaluate(game, subsets, influences=influences, checkpoint=Checkpoint(tmp_path, b"a"))
+    assert game.asked == 150
+    assert again.v.tobytes() == first.v.tobytes()
+    assert (again.influences is None) is not influences
+    if influences:
+        assert again.influences.dtype == np.float32
+        assert again.influences.tobytes() == first.influences.tobytes()
+
+
+def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
+    game = Counted()
+    evaluate(game, some_subsets(), checkpoint=Checkpoint(tmp_path, b"a"))
+    evaluate(game, some_subsets(), checkpoint=Checkpoint(tmp_path, b"b"))
+    assert game.asked == 300
+    evaluate(game, some_subsets(), influences=True, checkpoint=Checkpoint(tmp_path, b"a"))
+    assert game.asked == 450
+    evaluate(game, some_subsets().complement(), checkpoint=Checkpoint(tmp_path, b"a"))
+    assert game.asked == 600
+
+
+def test_games_among_other_players_have_files_of_their_own(tmp_path):
+    """The subsets of the players that a screen has kept look like other subsets of all."""
+    game, whole = Counted(), Checkpoint(tmp_path, b"a")
+    evaluate(game, some_subsets(30), checkpoint=whole)
+    for left_out in (0, 10):
+        kept = np.arange(11) != left_out
+        evaluate(game, some_subsets(30), checkpoint=whole.among(kept))
+    assert game.asked == 90
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(file.read_bytes()[:-40]),
+        lambda file: file.write_bytes(b"\x00" * 300),
+        lambda file: file.write_bytes(file.read_bytes().replace(b"NUMPY", b"NUMPZ")),
+        lambda file: np.savez(file, v=np.zeros(3)),
+        lambda file: np.savez(file, w=np.zeros(64)),
+    ],
+    ids=["empty", "cut", "zeros", "header", "short", "other"],
+)
+def test_damaged_files_are_priced_again(tmp_path, damage):
+    subsets = some_subsets(30)
+    whole = evaluate(Counted(), subsets, checkpoint=Checkpoint(tmp_path, b"a"))
+    (file,) = tmp_path.iterdir()
+    damage(file)
+    game = Counted()
+    again = evaluate(game, subsets, checkpoint=Checkpoint(tmp_path, b"a"))
+    assert game.asked == 30
+    assert again.v.tobytes() == whole.v.tobytes()
+    evaluate(game, subsets, checkpoint=Checkpoint(tmp_path, b"a"))  # repaired
+    assert game.asked == 30
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def full_disk(file, **arrays):
+        Path(file).write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        evaluate(Counted(), some_subsets(), checkpoint=Checkpoint(tmp_path, b"a"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fingerprints_tell_runs_apart():
+    X = np.arange(6.0).reshape(3, 2)
+    model = RandomForestRegressor(7)
+    same = fingerprint(X, {"estimator": model, "cv": None}, 3)
+    assert fingerprint(X.copy(), {"cv": None, "estimator": RandomForestRegressor(7)}, 3) == same
+    others = [
+        fingerprint(X + 1, {"estimator": model, "cv": None}, 3),
+        fingerprint(X.T, {"estimator": model, "cv": None}, 3),
+        fingerprint(X, {"estimator": RandomForestRegressor(8), "cv": None}, 3),
+        fingerprint(X, {"estimator": model, "cv": None}, 4),
+    ]
+    assert len({same, *others}) == 5
+
+
+# Whole runs in a process of their own ------------------------------------------------------------
+
+RUN = """
+import sys
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+from shaff import ShapleyEffects
+from shaff.datasets import experiment_2
+
+def main(n_rows, n_trees, n_jobs, checkpoint):
+    exp = experiment_2(n=n_rows, random_state=0)
+    model = RandomForestRegressor(n_trees, min_samples_leaf=5, n_jobs=1)
+    est = ShapleyEffects(
+        model, design="leverage", n_subsets=600, n_jobs=n_jobs, random_state=0,
+        checkpoint=checkpoint or None, tol=None,
+    )
+    from shaff.values.projected_forest import ProjectedForest
+    price = ProjectedForest.values
+    def values(self, subsets, **kw):
+        print("pricing", flush=True)
+        return price(self, subsets, **kw)
+    ProjectedForest.values = values
+    try:
+        est.fit(exp.X, exp.y)
+    except KeyboardInterrupt:
+        print("interrupted", [a for a in vars(est) if a.endswith("_")], flush=True)
+        raise
+    print(est.effects_.tobytes().hex(), est.result_.covariance.tobytes().hex(), flush=True)
+
+main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+"""
+
+
+def start(n_rows, n_trees, n_jobs, checkpoint=""):
+    arguments = [str(n_rows), str(n_trees), str(n_jobs), str(checkpoint)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def read_until(process, line, times):
+    """Wait for the line to come so many times."""
+    for _ in range(times):
+        while (got := process.stdout.readline()).strip() != line:
+            assert got, process.stderr.read()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_killed_run_goes_on_with_the_same_bits(tmp_path, n_jobs):
+    whole = start(300, 20, n_jobs).communicate()[0].splitlines()
+    killed = start(300, 20, n_jobs, tmp_path)
+    read_until(killed, "pricing", 5)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    n_saved = len([file for file in tmp_path.iterdir() if file.suffix == ".npz"])
+    assert 0 < n_saved < 11
+    resumed = start(300, 20, n_jobs, tmp_path).communicate()[0].splitlines()
+    assert resumed[-1] == whole[-1]
+    assert resumed.count("pricing") < whole.count("pricing") - 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_ends_fit_within_a_second(n_jobs):
+    """One task takes many seconds here; the kernel polls every 20 ms."""
+    process = start(15_000, 40, n_jobs)
+    read_until(process, "pricing", 2)
+    time.sleep(0.5)
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    read_until(process, "interrupted []", 1)
+    waited = time.monotonic() - pressed
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    # A second, and as much again for every further process that wants the same core.
+    assert waited < max(1.0, os.getloadavg()[0] / os.cpu_count())
+
+
+def test_the_checkpoint_does_not_change_the_result(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    y = X @ [1, 2, 0, 0]
+    settings = {"estimator": RandomForestRegressor(20, min_samples_leaf=5), "random_state": 0}
+    plain = ShapleyEffects(**settings).fit(X, y)
+    saved = ShapleyEffects(**settings, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    again = ShapleyEffects(**settings, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    assert plain.effects_.tobytes() == saved.effects_.tobytes() == again.effects_.tobytes()
+    other = ShapleyEffects(**{**settings, "random_state": 1}, checkpoint=tmp_path / "new/folder")
+    assert other.fit(X, y).effects_.tobytes() != plain.effects_.tobytes()
