@@ -68,7 +68,7 @@ def random_frame(rng, n):
     columns = [random_column(rng, n, odd) for _ in range(p)]
     if rng.random() < 0.4:
         return pl.DataFrame(dict(zip(names, columns, strict=True)), strict=False)
-    frame = pd.DataFrame({j: column for j, column in enumerate(columns)}, index=range(5, n + 5))
+    frame = pd.DataFrame(dict(enumerate(columns)), index=range(5, n + 5))
     frame.columns = names if rng.random() < 0.8 else list(range(p))
     return frame.convert_dtypes() if rng.random() < 0.3 else frame
 
