@@ -41,7 +41,7 @@ def test_three_classes(data, model):
     X, y = data
     result = ShapleyEffects(model, random_state=0).fit(X, y).result_
     assert (result.effects[:2] > 0.3).all()
-    assert abs(result.raw_effects[2]) < 0.03
+    assert abs(result.raw_effects[2]) < 0.08
     assert list(result.per_output) == ["high", "low", "mid"]
     assert result.per_output["low"].argmax() == 0
     assert result.per_output["high"].argmax() == 1

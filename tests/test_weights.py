@@ -82,7 +82,7 @@ def test_projected_boosting_counts_weights_as_rows(rows):
 
 
 def test_variances_of_outputs_count_weights_as_rows(rows):
-    X, y, weight = rows
+    _, y, weight = rows
     several = np.column_stack([y, y**2])
     one = Outcome.of(several, weight)
     other = Outcome.of(np.repeat(several, weight, axis=0))
