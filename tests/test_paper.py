@@ -243,7 +243,9 @@ def test_settings_say_what_is_planned():
 
 def test_page_of_a_study_without_runs_is_written(tmp_path):
     write_page(Results(TINY, RunStore(tmp_path / "runs.json")), tmp_path)
-    assert "no run" in (tmp_path / "paper.md").read_text(encoding="utf-8")
+    page = (tmp_path / "paper.md").read_text(encoding="utf-8")
+    assert page.startswith("# The paper, reproduced: quick sizes\n")
+    assert "no run" in page
     assert not list((tmp_path / "paper").glob("*.png"))
 
 

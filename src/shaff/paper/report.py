@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
+from math import inf
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def _effort(effort: Effort, study: Study) -> str:
     limits = [
         f"at most {limit:g} {what}"
         for limit, what in ((effort.max_rows, "rows"), (effort.max_subsets, "subsets"))
-        if limit != float("inf")
+        if limit != inf
     ]
     seeds = f"seeds from {study.seed}"
     count = "1 repetition" if effort.repetitions == 1 else f"up to {effort.repetitions} repetitions"
@@ -152,8 +153,10 @@ def page(results: Results, images: Sequence[str]) -> str:
     """The whole page: what was run, tables, figures, and where and why we differ."""
     words = files("shaff.paper")
     pictures = "\n\n".join(f"![{_caption(name)}]({name})" for name in images)
+    sizes = "the paper's sizes" if results.study.one_model.max_rows == inf else "quick sizes"
     return "\n\n".join(
         [
+            f"# The paper, reproduced: {sizes}",
             words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
             settings_markdown(results.study),
             tables_text(results),
