@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "projected_forest_kernel.hpp"
@@ -101,7 +102,7 @@ class TreeRows {
  public:
   void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree,
              const LevelOrder<Code>& order) {
-    assign(input, rows.n_rows, tree);
+    assign(input, rows, tree);
     const std::size_t n_places = n_words() * kBlock;
     values_ = value_memory_.resize(order.columns.size() * n_places);
     has_missing_.assign(order.columns.size(), 0);
@@ -125,21 +126,23 @@ class TreeRows {
     data.values = values_;
     data.has_missing = has_missing_.data();
     data.missing = missing_.data();
-    data.query_row = query_.data();
+    data.query_row = query_row_.data();
+    data.query_place = query_place_.data();
     data.weight = weight_.data();
     data.weighted_target = target_.data();
     data.least_weight = least_weight_;
   }
 
  private:
-  void assign(const ProjectionInput& input, std::size_t n_rows, std::size_t tree) {
-    const auto multiplicity = input.bags.subspan(tree * n_rows, n_rows);
+  // Rows of one leaf get neighbouring places: most projected cells are made of few leaves.
+  void assign(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree) {
+    const auto multiplicity = input.bags.subspan(tree * rows.n_rows, rows.n_rows);
     bag_.clear();
     query_.clear();
     weight_.clear();
     target_.clear();
     least_weight_ = std::numeric_limits<double>::infinity();
-    for (std::uint32_t i = 0; i < n_rows; ++i) {
+    for (const std::uint32_t i : by_leaf(input, rows, tree)) {
       if (multiplicity[i] == 0 && input.is_query[i]) query_.push_back(i);
       const double weight = multiplicity[i] * input.row_weight[i];
       if (weight <= 0) continue;
@@ -149,6 +152,69 @@ class TreeRows {
       for (std::size_t o = 0; o < input.n_outputs; ++o)
         target_.push_back(weight * input.targets[i * input.n_outputs + o]);
     }
+    place_of_.resize(rows.n_rows);
+    for (std::uint32_t k = 0; k < query_.size(); ++k) place_of_[query_[k]] = k;
+    query_row_.clear();
+    query_place_.clear();
+    for (std::uint32_t i = 0; i < rows.n_rows; ++i) {
+      if (multiplicity[i] != 0 || !input.is_query[i]) continue;
+      query_row_.push_back(i);
+      query_place_.push_back(place_of_[i]);
+    }
+  }
+
+  // All rows, those of one leaf together, leaves from left to right: the rows are partitioned down
+  // the tree.
+  const std::vector<std::uint32_t>& by_leaf(const ProjectionInput& input,
+                                            const CodedRows<Code>& rows, std::size_t tree) {
+    const TreeView nodes = input.forest.tree(tree);
+    sorted_.resize(rows.n_rows);
+    spare_.resize(rows.n_rows);
+    std::iota(sorted_.begin(), sorted_.end(), 0u);
+    struct Entry {
+      std::int32_t node;
+      std::size_t begin, end;
+    };
+    std::vector<Entry> stack{{0, 0, rows.n_rows}};
+    while (!stack.empty()) {
+      const Entry entry = stack.back();
+      stack.pop_back();
+      const std::int32_t node = entry.node, feature = nodes.feature[node];
+      if (feature < 0 || entry.end - entry.begin < 2) continue;
+      const Code* column = rows.column(feature);
+      const std::uint32_t* ranks = input.ranks(tree, feature);
+      const std::uint32_t cut = nodes.cut[node];
+      std::size_t split = 0;
+      if (ranks != nullptr || rows.has_missing[static_cast<std::size_t>(feature)]) {
+        const bool missing_left = nodes.missing_left[node];
+        split = partition(entry.begin, entry.end, [&](std::uint32_t row) {
+          const Code code = column[row];
+          if (code == CodedRows<Code>::missing) return missing_left;
+          return (ranks == nullptr ? code : ranks[code]) < cut;
+        });
+      } else {
+        split = partition(entry.begin, entry.end,
+                          [column, cut](std::uint32_t row) { return column[row] < cut; });
+      }
+      stack.push_back({nodes.left[node], entry.begin, split});
+      stack.push_back({nodes.right[node], split, entry.end});
+    }
+    return sorted_;
+  }
+
+  template <class GoesLeft>  // stable and without branches
+  std::size_t partition(std::size_t begin, std::size_t end, GoesLeft goes_left) {
+    std::size_t left = begin, right = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      const std::uint32_t row = sorted_[k];
+      const bool is_left = goes_left(row);
+      sorted_[left] = row;
+      spare_[right] = row;
+      left += is_left;
+      right += !is_left;
+    }
+    std::copy_n(spare_.begin(), right, sorted_.begin() + static_cast<std::ptrdiff_t>(left));
+    return left;
   }
 
   void place_column(const Code* column, const std::uint32_t* ranks, Value* values,
@@ -176,7 +242,7 @@ class TreeRows {
       values[first_query() + k] = to_signed(code(query_[k]));
   }
 
-  std::vector<std::uint32_t> bag_, query_;
+  std::vector<std::uint32_t> bag_, query_, query_row_, query_place_, place_of_, sorted_, spare_;
   std::vector<double> weight_, target_;
   double least_weight_ = 0;
   AlignedArray<Value> value_memory_;

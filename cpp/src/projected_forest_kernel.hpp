@@ -43,6 +43,10 @@ struct Buffer {  // a growing array of plain values
   }
 };
 
+struct Words {  // a range of words of a bit set
+  std::uint32_t begin, end;
+};
+
 struct Lists {
   std::uint32_t bag_begin, bag_end, query_begin, query_end;
 };
@@ -56,13 +60,14 @@ class Projection {
   void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
     compress(subset);
     pending_.size = arena_.size = undo_.size = 0;
-    fill(0, t.n_bag);
-    fill(t.first_query, t.n_query);
+    bag_words_ = fill(0, t.n_bag);
+    query_words_ = fill(t.first_query, t.n_query);
     walk_bits(t.n_bag, t.n_query);
     while (pending_.size > 0) {
       const Pending right = pending_.data[--pending_.size];
-      arena_.size = right.arena + t.n_words;
-      std::memcpy(s.cell, arena_.data + right.arena, t.n_words * sizeof(std::uint64_t));
+      arena_.size = right.arena;
+      bag_words_ = take_words(right.bag_words);
+      query_words_ = take_words(right.query_words);
       restore(right);
       arena_.size = right.arena;
       walk_bits(right.lists.bag_end, right.lists.query_end);
@@ -73,6 +78,7 @@ class Projection {
  private:
   struct Pending {                       // the right side of a cut, to be walked after the left one
     Lists lists;                         // in bit form only the ends are used, as counts
+    Words bag_words, query_words;        // in bit form: the words first in the arena
     std::uint32_t word_begin, word_end;  // its frontier: these words, last in the arena
     std::size_t arena, undo;
     std::int32_t column;
@@ -87,10 +93,26 @@ class Projection {
     return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
   }
 
-  void fill(std::uint32_t begin, std::uint32_t count) {  // begin: on a word boundary
-    std::uint64_t* word = s.cell + begin / 64;
-    for (; count >= 64; count -= 64) *word++ = ~std::uint64_t{0};
-    if (count > 0) *word = low_bits(count);
+  Words fill(std::uint32_t begin, std::uint32_t count) {  // begin: on a word boundary
+    std::uint32_t word = begin / 64;
+    for (; count >= 64; count -= 64) s.cell[word++] = ~std::uint64_t{0};
+    if (count > 0) s.cell[word++] = low_bits(count);
+    return {begin / 64, word};
+  }
+
+  // Moves the next words of the arena to the cell.
+  Words take_words(const Words& words) {
+    const std::size_t count = words.end - words.begin;
+    std::memcpy(s.cell + words.begin, arena_.data + arena_.size, count * sizeof(std::uint64_t));
+    arena_.size += count;
+    return words;
+  }
+
+  // Rows of one leaf are neighbours, so cells of large subsets fill few words: trim the others.
+  Words trimmed(Words words) const {
+    while (words.begin < words.end && s.cell[words.begin] == 0) ++words.begin;
+    while (words.begin < words.end && s.cell[words.end - 1] == 0) --words.end;
+    return words;
   }
 
   // ---- the compressed tree -----------------------------------------------------------------
@@ -196,7 +218,8 @@ class Projection {
       copy[word - begin] |= std::uint64_t{1} << (c & 63);
     }
     arena_.size = at + (end - begin);
-    pending_.push({lists, begin, end, start, undo_.size, s.node[node].column, s.node[node].cut});
+    pending_.push({lists, bag_words_, query_words_, begin, end, start, undo_.size,
+                   s.node[node].column, s.node[node].cut});
   }
 
   // Takes back the frontier, stored at the end of the arena, and the box.
@@ -219,16 +242,18 @@ class Projection {
     has_sums_ = false;
     for (;;) {
       if (n_query == 0) return;  // nobody to predict
-      if (n_bag + n_query <= kBlock || n_bag + n_query <= t.n_words / 2)
-        return walk_lists(extract());
+      const Words both[2] = {bag_words_, query_words_};
+      const std::uint32_t span =
+          bag_words_.end - bag_words_.begin + query_words_.end - query_words_.begin;
+      if (n_bag + n_query <= kBlock || n_bag + n_query <= span / 2) return walk_lists(extract());
       const std::int32_t node = next_cut();
       if (node < 0) {
         sum_bits();
         return emit_bits(nullptr, false);
       }
       const std::uint64_t* mask = node_mask(node);
-      const std::uint32_t bag = count_left(mask, 0, t.first_query / 64);
-      const std::uint32_t query = count_left(mask, t.first_query / 64, t.n_words);
+      const std::uint32_t bag = count_left(mask, bag_words_);
+      const std::uint32_t query = count_left(mask, query_words_);
       if (bag + query == 0 || bag + query == n_bag + n_query) {
         follow(node, bag + query == 0);
         continue;
@@ -241,14 +266,20 @@ class Projection {
       if (!keep_left && !keep_right) return;
       if (keep_left && keep_right) {
         const std::size_t start = arena_.size;
-        arena_.reserve(start + t.n_words);
-        for (std::uint32_t w = 0; w < t.n_words; ++w) arena_.data[start + w] = s.cell[w] & ~mask[w];
-        arena_.size = start + t.n_words;
+        arena_.reserve(start + span);
+        for (const Words& words : both) {
+          for (std::uint32_t w = words.begin; w < words.end; ++w)
+            arena_.data[arena_.size++] = s.cell[w] & ~mask[w];
+        }
         push_right({0, n_bag - bag, 0, n_query - query}, node, start);
       }
       const std::uint64_t flip = keep_left ? 0 : ~std::uint64_t{0};
       drop_bits(mask, ~flip, keep_left ? n_bag - bag : bag, n_bag);
-      for (std::uint32_t w = 0; w < t.n_words; ++w) s.cell[w] &= mask[w] ^ flip;
+      for (const Words& words : both) {
+        for (std::uint32_t w = words.begin; w < words.end; ++w) s.cell[w] &= mask[w] ^ flip;
+      }
+      bag_words_ = trimmed(bag_words_);
+      query_words_ = trimmed(query_words_);
       n_bag = keep_left ? bag : n_bag - bag;
       n_query = keep_left ? query : n_query - query;
       follow(node, !keep_left);
@@ -278,10 +309,9 @@ class Projection {
     for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] |= missing[w];
   }
 
-  std::uint32_t count_left(const std::uint64_t* mask, std::uint32_t begin,
-                           std::uint32_t end) const {
+  std::uint32_t count_left(const std::uint64_t* mask, const Words& words) const {
     std::uint32_t count = 0;
-    for (std::uint32_t w = begin; w < end; ++w)
+    for (std::uint32_t w = words.begin; w < words.end; ++w)
       count += static_cast<std::uint32_t>(__builtin_popcountll(s.cell[w] & mask[w]));
     return count;
   }
@@ -291,7 +321,7 @@ class Projection {
     if (count == 0) return false;
     const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
     double total = 0;
-    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+    for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
         total += t.weight[w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word))];
       }
@@ -302,7 +332,7 @@ class Projection {
   void sum_bits() {
     if (has_sums_) return;
     clear(s.sums);
-    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+    for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w]; word != 0; word &= word - 1) {
         add(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
       }
@@ -316,7 +346,7 @@ class Projection {
     if (!has_sums_ || count == 0) return;
     has_sums_ = 8 * count <= of;
     if (!has_sums_) return;
-    for (std::uint32_t w = 0; w < t.first_query / 64; ++w) {
+    for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
         subtract(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
       }
@@ -326,7 +356,7 @@ class Projection {
   void emit_bits(const std::uint64_t* mask, bool right) {
     average(s.sums);
     const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
-    for (std::uint32_t w = t.first_query / 64; w < t.n_words; ++w) {
+    for (std::uint32_t w = query_words_.begin; w < query_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask == nullptr ? ~std::uint64_t{0} : mask[w] ^ flip);
            word != 0; word &= word - 1) {
         emit(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
@@ -335,13 +365,13 @@ class Projection {
   }
 
   Lists extract() {
-    const std::uint32_t split = t.first_query / 64;
-    return {0, list_bits(s.bag, 0, split), 0, list_bits(s.query, split, t.n_words)};
+    const Words bag = trimmed(bag_words_), query = trimmed(query_words_);
+    return {0, list_bits(s.bag, bag), 0, list_bits(s.query, query)};
   }
 
-  std::uint32_t list_bits(std::uint32_t* places, std::uint32_t begin, std::uint32_t end) const {
+  std::uint32_t list_bits(std::uint32_t* places, const Words& words) const {
     std::uint32_t count = 0;
-    for (std::uint32_t w = begin; w < end; ++w) {
+    for (std::uint32_t w = words.begin; w < words.end; ++w) {
       std::uint64_t word = s.cell[w];
       const auto here = static_cast<std::uint32_t>(__builtin_popcountll(word));
       // Most words have few bits: three steps without a branch cover them.
@@ -621,8 +651,8 @@ class Projection {
 
   // Once at the end and in the order of the rows: the sums of many subsets do not fit the cache.
   void add_predictions(double* sum, double* sum_squares) const {
-    const double* prediction = s.prediction;
     for (std::uint32_t k = 0; k < t.n_query; ++k) {
+      const double* prediction = s.prediction + t.query_place[k] * t.n_outputs;
       const std::size_t row = t.query_row[k] * t.n_outputs;
       for (std::size_t o = row; o < row + t.n_outputs; ++o, ++prediction) {
         sum[o] += *prediction;
@@ -636,7 +666,8 @@ class Projection {
   const double* sums_ = nullptr;
   double scale_ = 0;
   std::uint32_t word_begin_ = 0, word_end_ = 0;
-  bool has_sums_ = false;  // s.sums are those of the current cell
+  Words bag_words_{}, query_words_{};  // where the current cell has bits, while it is large
+  bool has_sums_ = false;              // s.sums are those of the current cell
   Buffer<Pending> pending_;
   Buffer<std::uint64_t> arena_;
   Buffer<BoxChange> undo_;

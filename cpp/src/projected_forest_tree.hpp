@@ -32,9 +32,9 @@ struct TreeData {
   std::uint32_t n_bag, n_query, first_query, n_words;
   const Value* values;  // n_columns x (64 * n_words), top bit flipped: SIMD compares are signed
   const std::uint8_t* has_missing;
-  const std::uint64_t* missing;  // n_columns x n_words, filled where has_missing
-  const std::uint32_t* query_row;
-  const double *weight, *weighted_target;  // of the places in the bag
+  const std::uint64_t* missing;                  // n_columns x n_words, filled where has_missing
+  const std::uint32_t *query_row, *query_place;  // of each query, in the order of the rows
+  const double *weight, *weighted_target;        // of the places in the bag
   std::size_t n_outputs;
   double least_weight, min_node_size;
 };

@@ -178,7 +178,7 @@ class ProjectedForest:
         per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
         by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
-        size = min(32, by_memory, max(1, by_jobs))
+        size = min(64, by_memory, max(1, by_jobs))
         return [columns[start : start + size] for start in range(0, len(columns), size)]
 
     def _sums(
