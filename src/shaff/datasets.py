@@ -189,7 +189,7 @@ def discrete_experiment(
     >>> from shaff.datasets import discrete_experiment
     >>> exp = discrete_experiment(n=50, random_state=0)
     >>> exp.X.iloc[0].tolist(), float(exp.effects.sum().round(6))
-    (['mid', 'low', 'high', 'high', 'high'], 0.95)
+    (['mid', 'low', 'high', 'low', 'low'], 0.95)
     """
     import pandas as pd
 

@@ -74,7 +74,7 @@ def draw_bags(
     >>> import numpy as np
     >>> from shaff.trees.bags import draw_bags
     >>> draw_bags(3, 4, np.array([0, 0, 1, 1]), seed=0).tolist()
-    [[0, 0, 2, 2], [1, 1, 1, 1], [2, 2, 0, 0]]
+    [[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 2, 2]]
     """
     rng = np.random.RandomState(seed)
     groups = np.arange(n_rows) if row_groups is None else row_groups
