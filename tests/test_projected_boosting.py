@@ -239,7 +239,7 @@ def test_linear_start_equals_ridge_on_the_subset():
     X, y = messy_data(missing=0.0)
     ridge = RidgeValues(X, y, cv=3, random_state=0)
     predicted = ridge.predict(HALF)
-    folds = ridge._score.folds
+    folds = make_folds(len(X), 3, None, int(np.random.RandomState(0).randint(2**31 - 1)), y)
     for mask, m in zip(HALF.masks(), predicted, strict=True):
         for fold in folds:
             train = X[fold.train][:, mask]

@@ -252,7 +252,10 @@ def _check_image(path: Path) -> None:
 
 
 def _print_result(result: EffectsResult) -> None:
-    header, rows = summary_table(result, result.order, bar_width=12)
+    console = Console(highlight=False)
+    # On a narrow terminal the bars give way to the names.
+    bar_width = 6 if console.width < 100 else 12
+    header, rows = summary_table(result, result.order, bar_width=bar_width)
     table = Table(box=None, pad_edge=False)
     table.add_column(header[0], overflow="fold")
     for name in header[1:-1]:
@@ -261,7 +264,6 @@ def _print_result(result: EffectsResult) -> None:
     for *cells, bar in rows:
         # Text, not markup: a column may be called "[b]".
         table.add_row(*map(Text, cells), Text(bar.replace("#", "█"), style="blue"))
-    console = Console(highlight=False)
     title = Text(f"Shapley effects on {result.target}", style="bold")
     # Lines of text wrap on a terminal only, so that files and pipes get them whole.
     console.print(title, soft_wrap=not console.is_terminal)

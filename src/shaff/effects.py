@@ -106,7 +106,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     >>> X, y, names = load_diabetes()
     >>> est = ShapleyEffects(estimator="forest", random_state=0).fit(X, y)
     >>> names[est.effects_.argmax()]
-    'log triglycerides'
+    'bmi'
     >>> bool(abs(est.effects_.sum() - est.explained_variance_) < 1e-9)
     True
     """
