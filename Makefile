@@ -90,4 +90,4 @@ endef
 
 $(OLDEST)/.installed: $(WHEEL)/.built
 	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
-	$(call install,$(OLDEST),plot,"scikit-learn==1.6.*" pytest pytest-xdist hypothesis pandas polars pyarrow)
+	$(call install,$(OLDEST),plot,"scikit-learn==1.6.*" pytest pytest-xdist hypothesis pandas polars pyarrow rich)

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import oracles
 import pytest
+import sklearn
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.utils.fixes import parse_version
 
 from shaff.datasets import experiment_1a, experiment_2
 from shaff.subsets import Subsets
@@ -168,6 +170,8 @@ def test_ranks_order_like_the_values():
 )
 @pytest.mark.parametrize("missing", [False, True])
 def test_all_variables_give_the_forest_itself(model, missing):
+    if missing and parse_version(sklearn.__version__) < parse_version("1.7"):
+        pytest.skip("scikit-learn 1.6: a tree's leaves hold other rows with gaps than its `apply`")
     exp = experiment_1a(n=400, random_state=0)
     X = exp.X.copy()
     if missing:

@@ -22,6 +22,15 @@ inline std::uint32_t first_bit(std::uint64_t word) {
 }
 
 #if defined(__AVX2__)
+inline std::uint64_t less_mask(const std::int8_t* value, std::int8_t cut) {
+  const __m256i limit = _mm256_set1_epi8(cut);
+  const auto* at = reinterpret_cast<const __m256i*>(value);
+  const __m256i first = _mm256_cmpgt_epi8(limit, _mm256_load_si256(at));
+  const __m256i second = _mm256_cmpgt_epi8(limit, _mm256_load_si256(at + 1));
+  const auto low = static_cast<std::uint32_t>(_mm256_movemask_epi8(first));
+  const auto high = static_cast<std::uint32_t>(_mm256_movemask_epi8(second));
+  return static_cast<std::uint64_t>(high) << 32 | low;
+}
 inline std::uint64_t less_mask(const std::int16_t* value, std::int16_t cut) {
   const __m256i limit = _mm256_set1_epi16(cut);
   std::uint64_t mask = 0;
@@ -47,6 +56,16 @@ inline std::uint64_t less_mask(const std::int32_t* value, std::int32_t cut) {
   return mask;
 }
 #elif defined(__SSE2__)
+inline std::uint64_t less_mask(const std::int8_t* value, std::int8_t cut) {
+  const __m128i limit = _mm_set1_epi8(cut);
+  std::uint64_t mask = 0;
+  for (int k = 0; k < 4; ++k) {
+    const auto* at = reinterpret_cast<const __m128i*>(value + 16 * k);
+    const int less = _mm_movemask_epi8(_mm_cmplt_epi8(_mm_load_si128(at), limit));
+    mask |= static_cast<std::uint64_t>(less) << (16 * k);
+  }
+  return mask;
+}
 inline std::uint64_t less_mask(const std::int16_t* value, std::int16_t cut) {
   const __m128i limit = _mm_set1_epi16(cut);
   std::uint64_t mask = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -32,46 +33,70 @@ ProjectTree<Value> best_kernel() {
   return fast != nullptr ? fast : &project_tree<Value>;
 }
 
-template <class Code>
-auto to_signed(Code code) {
-  constexpr Code top = static_cast<Code>(Code{1} << (std::numeric_limits<Code>::digits - 1));
-  return static_cast<typename SignedCode<Code>::type>(static_cast<Code>(code ^ top));
-}
-
 // Internal nodes by depth, then from left to right: the order of the paper's Algorithm 1.
-template <class Code>
+//
+// Only the place of a value among the cuts of its column matters, so a cut is its number among
+// those of the tree: most trees have few enough of them for one byte a value.
 struct LevelOrder {
   std::vector<std::int32_t> feature, column, parent;
-  std::vector<typename SignedCode<Code>::type> cut;
+  std::vector<std::uint32_t> cut;  // a value goes left if fewer than this many cuts are <= its code
   std::vector<std::uint8_t> side, missing_left;
-  std::vector<std::int32_t> columns;  // the features of the tree, once each
+  std::vector<std::int32_t> columns;             // the features of the tree, once each
+  std::vector<std::vector<std::uint32_t>> cuts;  // of each column, ascending
+  std::size_t most_cuts = 0;
 
   explicit LevelOrder(const TreeView& tree) {
+    read_nodes(tree);
+    columns = feature;
+    keep_distinct(columns);
+    for (const auto f : feature) column.push_back(static_cast<std::int32_t>(place(columns, f)));
+    number_cuts();
+  }
+
+ private:
+  void read_nodes(const TreeView& tree) {
     struct Entry {
       std::int32_t node, parent;
       std::uint8_t side;
     };
-    constexpr std::uint32_t largest = std::numeric_limits<Code>::max();
     std::vector<Entry> queue{{0, -1, 0}};
     for (std::size_t head = 0; head < queue.size(); ++head) {
       const Entry entry = queue[head];
       if (tree.feature[entry.node] < 0) continue;
       const auto own = static_cast<std::int32_t>(feature.size());
       feature.push_back(tree.feature[entry.node]);
-      cut.push_back(to_signed(static_cast<Code>(std::min(tree.cut[entry.node], largest))));
+      cut.push_back(tree.cut[entry.node]);
       missing_left.push_back(tree.missing_left[entry.node]);
       parent.push_back(entry.parent);
       side.push_back(entry.side);
       queue.push_back({tree.left[entry.node], own, 0});
       queue.push_back({tree.right[entry.node], own, 1});
     }
-    columns = feature;
-    std::sort(columns.begin(), columns.end());
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-    for (const auto f : feature) {
-      const auto at = std::lower_bound(columns.begin(), columns.end(), f);
-      column.push_back(static_cast<std::int32_t>(at - columns.begin()));
+  }
+
+  void number_cuts() {
+    cuts.resize(columns.size());
+    for (std::size_t i = 0; i < cut.size(); ++i)
+      cuts[static_cast<std::size_t>(column[i])].push_back(cut[i]);
+    for (auto& of_column : cuts) {
+      keep_distinct(of_column);
+      most_cuts = std::max(most_cuts, of_column.size());
     }
+    for (std::size_t i = 0; i < cut.size(); ++i)
+      cut[i] =
+          static_cast<std::uint32_t>(place(cuts[static_cast<std::size_t>(column[i])], cut[i]) + 1);
+  }
+
+  template <class T>
+  static void keep_distinct(std::vector<T>& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+
+  template <class T>
+  static std::size_t place(const std::vector<T>& sorted, T value) {
+    return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) -
+                                    sorted.begin());
   }
 };
 
@@ -94,48 +119,94 @@ class AlignedArray {
   std::size_t capacity_ = 0;
 };
 
+// The values of one tree's columns at the places of its rows, and its cuts in the same numbers.
+// SIMD compares are signed, hence the shift; the largest number stands for a missing value.
+template <class Value>
+struct PlacedValues {
+  static constexpr std::size_t most_cuts =
+      static_cast<std::size_t>(std::numeric_limits<Value>::max()) * 2 - 1;
+  static Value number(std::size_t count) {
+    return static_cast<Value>(static_cast<std::int64_t>(count) + std::numeric_limits<Value>::min());
+  }
+
+  AlignedArray<Value> memory;
+  Value* values = nullptr;
+  std::vector<Value> cut;
+  std::vector<std::uint8_t> has_missing;
+  std::vector<std::uint64_t> missing;
+
+  void describe(TreeData<Value>& data) const {
+    data.values = values;
+    data.cut = cut.data();
+    data.has_missing = has_missing.data();
+    data.missing = missing.data();
+  }
+};
+
 // The rows of one tree at their places: the bag, then, from a word boundary on, the queries.
 template <class Code>
 class TreeRows {
-  using Value = typename SignedCode<Code>::type;
-
  public:
+  template <class Value>
   void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree,
-             const LevelOrder<Code>& order) {
-    assign(input, rows, tree);
-    const std::size_t n_places = n_words() * kBlock;
-    values_ = value_memory_.resize(order.columns.size() * n_places);
-    has_missing_.assign(order.columns.size(), 0);
-    missing_.assign(order.columns.size() * n_words(), 0);
-    for (std::size_t c = 0; c < order.columns.size(); ++c) {
-      has_missing_[c] = rows.has_missing[static_cast<std::size_t>(order.columns[c])];
-      place_column(rows.column(order.columns[c]), input.ranks(tree, order.columns[c]),
-                   values_ + c * n_places, has_missing_[c] ? &missing_[c * n_words()] : nullptr);
+             const LevelOrder& order, PlacedValues<Value>& placed) {
+    const std::size_t n_places = n_words() * kBlock, n_columns = order.columns.size();
+    placed.values = placed.memory.resize(n_columns * n_places);
+    placed.has_missing.assign(n_columns, 0);
+    placed.missing.assign(n_columns * n_words(), 0);
+    placed.cut.clear();
+    for (const std::uint32_t cut : order.cut) placed.cut.push_back(placed.number(cut));
+    for (std::size_t c = 0; c < n_columns; ++c) {
+      const std::int32_t column = order.columns[c];
+      placed.has_missing[c] = rows.has_missing[static_cast<std::size_t>(column)];
+      count_cuts(order.cuts[c]);
+      place_column(rows.column(column), input.ranks(tree, column), placed.values + c * n_places,
+                   placed.has_missing[c] ? &placed.missing[c * n_words()] : nullptr);
     }
   }
 
   std::size_t first_query() const { return (bag_.size() + kBlock - 1) / kBlock * kBlock; }
   std::size_t n_words() const { return (first_query() + query_.size() + kBlock - 1) / kBlock; }
   bool idle() const { return bag_.empty() || query_.empty(); }
+  void assign(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree) {
+    assign_rows(input, rows, tree);
+    weigh(input.min_node_size);
+  }
 
+  // Whole weights of at least 1 and a small whole min_node_size let the kernel count in bits.
+  void weigh(double min_node_size) {
+    excess_.clear();
+    if (least_weight_ < 1 || min_node_size < 1 || min_node_size > 8 ||
+        min_node_size != std::floor(min_node_size))
+      return;
+    for (const double weight : weight_) {
+      if (weight != std::floor(weight)) return excess_.clear();
+      excess_.push_back(static_cast<std::uint8_t>(std::min(weight, min_node_size) - 1));
+    }
+  }
+
+  template <class Value>
   void describe(TreeData<Value>& data) const {
     data.n_bag = static_cast<std::uint32_t>(bag_.size());
     data.n_query = static_cast<std::uint32_t>(query_.size());
     data.first_query = static_cast<std::uint32_t>(first_query());
     data.n_words = static_cast<std::uint32_t>(n_words());
-    data.values = values_;
-    data.has_missing = has_missing_.data();
-    data.missing = missing_.data();
     data.query_row = query_row_.data();
     data.query_place = query_place_.data();
     data.weight = weight_.data();
     data.weighted_target = target_.data();
-    data.least_weight = least_weight_;
+    data.enough_places = enough_places(data.min_node_size);
+    data.excess = excess_.empty() ? nullptr : excess_.data();
   }
 
  private:
+  std::uint32_t enough_places(double min_node_size) const {
+    const double places = std::ceil(min_node_size / least_weight_);
+    return places < 4e9 ? static_cast<std::uint32_t>(places) : UINT32_MAX;
+  }
+
   // Rows of one leaf get neighbouring places: most projected cells are made of few leaves.
-  void assign(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree) {
+  void assign_rows(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree) {
     const auto multiplicity = input.bags.subspan(tree * rows.n_rows, rows.n_rows);
     bag_.clear();
     query_.clear();
@@ -217,17 +288,26 @@ class TreeRows {
     return left;
   }
 
+  // below_[code]: how many of the cuts are <= code; all of them for codes past the table.
+  void count_cuts(const std::vector<std::uint32_t>& cuts) {
+    below_.clear();
+    for (std::uint32_t k = 0; k < cuts.size(); ++k) below_.resize(cuts[k], k);
+    all_below_ = static_cast<std::uint32_t>(cuts.size());
+  }
+
+  template <class Value>
   void place_column(const Code* column, const std::uint32_t* ranks, Value* values,
                     std::uint64_t* missing) const {
+    const auto number = [&](std::uint32_t row) {
+      const Code code = column[row];
+      if (missing != nullptr && code == CodedRows<Code>::missing)
+        return std::numeric_limits<Value>::max();
+      const std::uint32_t rank = ranks == nullptr ? code : ranks[code];
+      return PlacedValues<Value>::number(rank < below_.size() ? below_[rank] : all_below_);
+    };
     std::fill(values, values + n_words() * kBlock, Value{0});
-    if (ranks == nullptr) {
-      place_codes(values, [column](std::uint32_t row) { return column[row]; });
-    } else {
-      place_codes(values, [column, ranks](std::uint32_t row) {
-        const Code code = column[row];
-        return code == CodedRows<Code>::missing ? code : static_cast<Code>(ranks[code]);
-      });
-    }
+    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = number(bag_[k]);
+    for (std::size_t k = 0; k < query_.size(); ++k) values[first_query() + k] = number(query_[k]);
     if (missing == nullptr) return;
     for (std::size_t k = 0; k < n_words() * kBlock; ++k) {
       if (values[k] == std::numeric_limits<Value>::max())
@@ -235,20 +315,12 @@ class TreeRows {
     }
   }
 
-  template <class CodeOf>
-  void place_codes(Value* values, CodeOf code) const {
-    for (std::size_t k = 0; k < bag_.size(); ++k) values[k] = to_signed(code(bag_[k]));
-    for (std::size_t k = 0; k < query_.size(); ++k)
-      values[first_query() + k] = to_signed(code(query_[k]));
-  }
-
   std::vector<std::uint32_t> bag_, query_, query_row_, query_place_, place_of_, sorted_, spare_;
   std::vector<double> weight_, target_;
   double least_weight_ = 0;
-  AlignedArray<Value> value_memory_;
-  Value* values_ = nullptr;
-  std::vector<std::uint8_t> has_missing_;
-  std::vector<std::uint64_t> missing_;
+  std::vector<std::uint8_t> excess_;
+  std::vector<std::uint32_t> below_;
+  std::uint32_t all_below_ = 0;
 };
 
 // Memory of one thread, reused over trees and subsets.
@@ -318,19 +390,20 @@ class Poll {  // asks the caller at most every 20 ms
   Clock::time_point last_;
 };
 
-template <class Code>
-bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t first_tree,
-             std::size_t last_tree, std::span<const std::uint64_t> subsets, std::size_t n_words,
-             std::span<double> sum, std::span<double> sum_squares, const Interrupted& interrupted) {
-  using Value = typename SignedCode<Code>::type;
-  const ProjectTree<Value> kernel = best_kernel<Value>();
-  Workspace<Value> workspace;
-  TreeRows<Code> own;
-  Poll poll(interrupted);
-  for (std::size_t t = first_tree; t < last_tree; ++t) {
-    const LevelOrder<Code> order(input.forest.tree(t));
-    own.place(input, rows, t, order);
-    if (own.idle()) continue;
+struct Task {  // what one call asks for
+  std::span<const std::uint64_t> subsets;
+  std::size_t n_words;
+  std::span<double> sum, sum_squares;
+};
+
+// One thread's projections on values of one width.
+template <class Value>
+class Projector {
+ public:
+  template <class Code>
+  bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree,
+               const LevelOrder& order, TreeRows<Code>& own, const Task& task, Poll& poll) {
+    own.place(input, rows, tree, order, placed_);
     TreeData<Value> data{};
     data.n_internal = static_cast<std::int32_t>(order.feature.size());
     data.feature = order.feature.data();
@@ -338,15 +411,39 @@ bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::siz
     data.column = order.column.data();
     data.side = order.side.data();
     data.missing_left = order.missing_left.data();
-    data.cut = order.cut.data();
     data.n_outputs = input.n_outputs;
     data.min_node_size = input.min_node_size;
     own.describe(data);
-    if (!kernel(data, workspace.fit(data, order.columns.size()), subsets.data(),
-                subsets.size() / n_words, n_words, rows.n_rows, sum.data(), sum_squares.data(),
-                &Poll::ask, &poll)) {
-      return false;
-    }
+    placed_.describe(data);
+    return kernel_(data, workspace_.fit(data, order.columns.size()), task.subsets.data(),
+                   task.subsets.size() / task.n_words, task.n_words, rows.n_rows, task.sum.data(),
+                   task.sum_squares.data(), &Poll::ask, &poll);
+  }
+
+ private:
+  const ProjectTree<Value> kernel_ = best_kernel<Value>();
+  Workspace<Value> workspace_;
+  PlacedValues<Value> placed_;
+};
+
+template <class Code>
+bool project(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t first_tree,
+             std::size_t last_tree, const Task& task, const Interrupted& interrupted) {
+  Projector<std::int8_t> narrow;
+  Projector<std::int16_t> middle;
+  Projector<std::int32_t> wide;
+  TreeRows<Code> own;
+  Poll poll(interrupted);
+  for (std::size_t t = first_tree; t < last_tree; ++t) {
+    const LevelOrder order(input.forest.tree(t));
+    own.assign(input, rows, t);
+    if (own.idle()) continue;
+    const bool completed = order.most_cuts <= PlacedValues<std::int8_t>::most_cuts
+                               ? narrow.project(input, rows, t, order, own, task, poll)
+                           : order.most_cuts <= PlacedValues<std::int16_t>::most_cuts
+                               ? middle.project(input, rows, t, order, own, task, poll)
+                               : wide.project(input, rows, t, order, own, task, poll);
+    if (!completed) return false;
   }
   return true;
 }
@@ -358,7 +455,7 @@ bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>
                     std::span<const std::uint64_t> subsets, std::size_t n_words,
                     std::span<double> sum, std::span<double> sum_squares,
                     const Interrupted& interrupted) {
-  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares,
+  return project(input, rows, first_tree, last_tree, {subsets, n_words, sum, sum_squares},
                  interrupted);
 }
 
@@ -367,7 +464,7 @@ bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>
                     std::span<const std::uint64_t> subsets, std::size_t n_words,
                     std::span<double> sum, std::span<double> sum_squares,
                     const Interrupted& interrupted) {
-  return project(input, rows, first_tree, last_tree, subsets, n_words, sum, sum_squares,
+  return project(input, rows, first_tree, last_tree, {subsets, n_words, sum, sum_squares},
                  interrupted);
 }
 

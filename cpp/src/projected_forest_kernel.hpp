@@ -317,7 +317,7 @@ class Projection {
   }
 
   bool enough_bits(const std::uint64_t* mask, bool right, std::uint32_t count) const {
-    if (count * t.least_weight >= t.min_node_size) return true;
+    if (count >= t.enough_places) return true;
     if (count == 0) return false;
     const std::uint64_t flip = right ? ~std::uint64_t{0} : 0;
     double total = 0;
@@ -451,7 +451,7 @@ class Projection {
   }
 
   bool enough_list(std::uint32_t begin, std::uint32_t end) const {
-    if ((end - begin) * t.least_weight >= t.min_node_size) return true;
+    if (end - begin >= t.enough_places) return true;
     double total = 0;
     for (std::uint32_t k = begin; k < end; ++k) total += t.weight[s.bag[k]];
     return total >= t.min_node_size;
@@ -483,6 +483,7 @@ class Projection {
     has_sum_[0] = has_sums_;
     if (has_sums_) std::memcpy(sums_of(0), s.sums, (t.n_outputs + 1) * sizeof(double));
     ++s.stamp;
+    if (t.excess != nullptr) weigh_block();
     reach_frontier();
     for (std::int32_t node; live_ != 0 && (node = next_node()) >= 0;) {
       const std::uint64_t reach = s.reach[node] & live_;
@@ -607,10 +608,29 @@ class Projection {
   }
 
   bool enough(std::uint64_t bag) const {
-    if (__builtin_popcountll(bag) * t.least_weight >= t.min_node_size) return true;
+    const auto count = static_cast<std::uint32_t>(__builtin_popcountll(bag));
+    if (count >= t.enough_places) return true;
+    if (t.excess != nullptr) {  // whole weights: added up digit by digit, without a loop
+      const auto weight =
+          count + static_cast<std::uint32_t>(__builtin_popcountll(bag & digits_[0]) +
+                                             2 * __builtin_popcountll(bag & digits_[1]) +
+                                             4 * __builtin_popcountll(bag & digits_[2]));
+      return weight >= t.min_node_size;
+    }
     double total = 0;
     for (; bag != 0; bag &= bag - 1) total += t.weight[bag_[__builtin_ctzll(bag)]];
     return total >= t.min_node_size;
+  }
+
+  // The binary digits of the excess weights of the block's bag, a mask each.
+  void weigh_block() {
+    digits_[0] = digits_[1] = digits_[2] = 0;
+    for (std::uint32_t k = 0; k < n_bag_; ++k) {
+      const std::uint64_t excess = t.excess[bag_[k]];
+      digits_[0] |= (excess & 1) << k;
+      digits_[1] |= (excess >> 1 & 1) << k;
+      digits_[2] |= (excess >> 2 & 1) << k;
+    }
   }
 
   void predict(int c, std::uint64_t queries) {
@@ -676,6 +696,7 @@ class Projection {
   std::uint64_t in_bag_ = 0, live_ = 0;
   int n_cells_ = 0;
   std::uint64_t cells_[kBlock];
+  std::uint64_t digits_[3];
   bool has_sum_[kBlock];
 };
 

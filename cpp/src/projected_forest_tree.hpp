@@ -8,17 +8,6 @@ namespace shaff {
 
 inline constexpr std::size_t kBlock = 64;  // rows in a word
 
-template <class Code>
-struct SignedCode;
-template <>
-struct SignedCode<std::uint16_t> {
-  using type = std::int16_t;
-};
-template <>
-struct SignedCode<std::uint32_t> {
-  using type = std::int32_t;
-};
-
 // A tree with its rows at places of their own: the bag first, from a word boundary the queries.
 template <class Value>
 struct TreeData {
@@ -30,13 +19,17 @@ struct TreeData {
   const Value* cut;
   // Places.
   std::uint32_t n_bag, n_query, first_query, n_words;
-  const Value* values;  // n_columns x (64 * n_words), top bit flipped: SIMD compares are signed
+  const Value* values;  // n_columns x (64 * n_words), how many cuts are not above, shifted
   const std::uint8_t* has_missing;
   const std::uint64_t* missing;                  // n_columns x n_words, filled where has_missing
   const std::uint32_t *query_row, *query_place;  // of each query, in the order of the rows
   const double *weight, *weighted_target;        // of the places in the bag
   std::size_t n_outputs;
-  double least_weight, min_node_size;
+  double min_node_size;
+  std::uint32_t enough_places;  // so many places weigh enough, whichever they are
+  // Where all weights and min_node_size are whole: by how much a place exceeds the weight 1, at
+  // most as far as matters. Else null.
+  const std::uint8_t* excess;
 };
 
 template <class Value>
@@ -80,6 +73,7 @@ using ProjectTree = bool (*)(const TreeData<Value>&, ProjectionScratch<Value>&,
                              double* sum_squares, bool (*interrupted)(void*), void* context);
 
 // Null where this build has no AVX2 kernel.
+ProjectTree<std::int8_t> project_tree_avx2(std::int8_t);
 ProjectTree<std::int16_t> project_tree_avx2(std::int16_t);
 ProjectTree<std::int32_t> project_tree_avx2(std::int32_t);
 

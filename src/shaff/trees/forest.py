@@ -97,7 +97,8 @@ class RankedData:
         bounds = np.searchsorted(forest.feature[order], np.arange(len(self.levels) + 1))
         for level, begin, end in zip(self.levels, bounds[:-1], bounds[1:], strict=True):
             nodes = order[begin:end]
-            cut[nodes] = np.searchsorted(
-                level.astype(np.float64), forest.threshold[nodes], side="right"
-            )
+            threshold = forest.threshold[nodes]
+            ranks = np.searchsorted(level.astype(np.float64), threshold, side="right")
+            # Scikit-learn before 1.7 may leave NaN as a threshold: no value is <= NaN.
+            cut[nodes] = np.where(np.isnan(threshold), 0, ranks)
         return cut
