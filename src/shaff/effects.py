@@ -57,7 +57,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         and its predictions are explained through a surrogate.
     design : str or ForestPaths, default="auto"
         Which subsets are priced: "gaussian_process" ("auto"), "forest_paths" (the paper's),
-        "leverage", "monte_carlo", "antithetic", "orthogonal" or "exhaustive".
+        "leverage", "monte_carlo", "antithetic", "orthogonal", "exhaustive", and the designs of
+        other systems, see `preset`.
     solver : {"auto", "gaussian_process", "least_squares", "permutations"}, default="auto"
         How prices become effects; "auto" fits the design.
     n_subsets : int or None
