@@ -50,7 +50,8 @@ class Run:
         if self.checkpoint is not None:
             self.checkpoint = self.checkpoint.among(kept)
         values = _Restricted(self.game.values, kept)
-        design = make_design(self.settings.design, self._context(kept))
+        context = self._context(kept)
+        design = make_design(self.settings.design, context)
         history, proposed = self._evaluate(values, design)
         v_all = float(history.v[0])
         if v_all <= 0:
@@ -59,7 +60,7 @@ class Run:
                 "all effects are 0.",
                 stacklevel=4,
             )
-        effects = self._solve(design, proposed, history, kept)
+        effects = self._solve(design, proposed, history, context)
         errors = None
         if v_all > 0:
             errors = inference.uncertainty(effects, history, self.problem.row_groups)
@@ -107,6 +108,8 @@ class Run:
 
     def _proxy(self, players: list[npt.NDArray[np.intp]]) -> Proxy | None:
         """The linear game, where the data allow it: it halves the error on near-linear data."""
+        if "gaussian_process" not in (self.settings._design, self.settings._solver):
+            return None  # nobody else uses it, and it is costly for many players
         problem, columns = self.problem, np.concatenate(players)
         plain = problem.y.shape[1] == 1 and not problem.table.categorical.any()
         single = len(columns) == len(players)
@@ -142,15 +145,12 @@ class Run:
         return history, Subsets.concatenate(proposals) if proposals else nothing
 
     def _solve(
-        self, design: Design, proposed: Subsets, history: Values, kept: BoolArray
+        self, design: Design, proposed: Subsets, history: Values, context: DesignContext
     ) -> Effects:
         """Step 3."""
         if proposed.n_players == 1 or len(proposed) == 0:
             return _single_player(proposed.n_players, float(history.v[0]))
-        players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
-        solver = make_solver(
-            self.settings._solver, design, self._relevance(players), self._proxy(players)
-        )
+        solver = make_solver(self.settings._solver, design, context.relevance, context.proxy)
         return solver.solve(proposed, history.v[1:], float(history.v[0]))
 
     def _sobol(
