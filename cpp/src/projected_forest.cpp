@@ -193,8 +193,7 @@ class TreeRows {
     data.n_words = static_cast<std::uint32_t>(n_words());
     data.query_row = query_row_.data();
     data.query_place = query_place_.data();
-    data.weight = weight_.data();
-    data.weighted_target = target_.data();
+    data.part = part_.data();
     data.enough_places = enough_places(data.min_node_size);
     data.excess = excess_.empty() ? nullptr : excess_.data();
   }
@@ -211,7 +210,7 @@ class TreeRows {
     bag_.clear();
     query_.clear();
     weight_.clear();
-    target_.clear();
+    part_.clear();
     least_weight_ = std::numeric_limits<double>::infinity();
     for (const std::uint32_t i : by_leaf(input, rows, tree)) {
       if (multiplicity[i] == 0 && input.is_query[i]) query_.push_back(i);
@@ -219,9 +218,10 @@ class TreeRows {
       if (weight <= 0) continue;
       bag_.push_back(i);
       weight_.push_back(weight);
+      part_.push_back(weight);
       least_weight_ = std::min(least_weight_, weight);
       for (std::size_t o = 0; o < input.n_outputs; ++o)
-        target_.push_back(weight * input.targets[i * input.n_outputs + o]);
+        part_.push_back(weight * input.targets[i * input.n_outputs + o]);
     }
     place_of_.resize(rows.n_rows);
     for (std::uint32_t k = 0; k < query_.size(); ++k) place_of_[query_[k]] = k;
@@ -316,7 +316,7 @@ class TreeRows {
   }
 
   std::vector<std::uint32_t> bag_, query_, query_row_, query_place_, place_of_, sorted_, spare_;
-  std::vector<double> weight_, target_;
+  std::vector<double> weight_, part_;
   double least_weight_ = 0;
   std::vector<std::uint8_t> excess_;
   std::vector<std::uint32_t> below_;
@@ -338,7 +338,7 @@ class Workspace {
     s_.node = nodes_.resize(n);
     s_.box = box_.resize(n_columns);
     const std::size_t frontier_words = n / 64 + 1;
-    s_.frontier = words_.resize(frontier_words + n + tree.n_words + 2 * n_columns);
+    s_.frontier = words_.resize(frontier_words + n + tree.n_words + 3 * n_columns);
     s_.reach = s_.frontier + frontier_words;
     s_.cell = s_.reach + n;
     s_.block_stamp = s_.cell + tree.n_words;
@@ -358,7 +358,7 @@ class Workspace {
     s_.sums = sums_.resize((kBlock + 1) * (tree.n_outputs + 1) + tree.n_query * tree.n_outputs);
     s_.block_sums = s_.sums + tree.n_outputs + 1;
     s_.prediction = s_.block_sums + kBlock * (tree.n_outputs + 1);
-    s_.block_values = values_.resize(n_columns * kBlock);
+    s_.block_values = values_.resize(n_columns * 2 * kBlock);
     return s_;
   }
 

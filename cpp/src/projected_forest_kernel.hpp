@@ -47,6 +47,10 @@ struct Words {  // a range of words of a bit set
   std::uint32_t begin, end;
 };
 
+struct Sides {  // rows of a block
+  std::uint64_t bag, queries;
+};
+
 struct Lists {
   std::uint32_t bag_begin, bag_end, query_begin, query_end;
 };
@@ -55,7 +59,7 @@ template <class Value>
 class Projection {
  public:
   Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch)
-      : t(tree), s(scratch) {}
+      : t(tree), s(scratch), whole_min_(static_cast<std::uint32_t>(tree.min_node_size)) {}
 
   void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
     compress(subset);
@@ -245,7 +249,8 @@ class Projection {
       const Words both[2] = {bag_words_, query_words_};
       const std::uint32_t span =
           bag_words_.end - bag_words_.begin + query_words_.end - query_words_.begin;
-      if (n_bag + n_query <= kBlock || n_bag + n_query <= span / 2) return walk_lists(extract());
+      if ((n_bag <= kBlock && n_query <= kBlock) || n_bag + n_query <= span / 2)
+        return walk_lists(extract());
       const std::int32_t node = next_cut();
       if (node < 0) {
         sum_bits();
@@ -323,7 +328,7 @@ class Projection {
     double total = 0;
     for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
-        total += t.weight[w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word))];
+        total += *part(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
       }
     }
     return total >= t.min_node_size;
@@ -400,7 +405,7 @@ class Projection {
   void walk_list(Lists cell) {
     for (;;) {
       if (cell.query_begin == cell.query_end) return;
-      if (cell.bag_end - cell.bag_begin + cell.query_end - cell.query_begin <= kBlock)
+      if (cell.bag_end - cell.bag_begin <= kBlock && cell.query_end - cell.query_begin <= kBlock)
         return walk_block(cell);
       const std::int32_t node = next_cut();
       if (node < 0) {
@@ -453,7 +458,7 @@ class Projection {
   bool enough_list(std::uint32_t begin, std::uint32_t end) const {
     if (end - begin >= t.enough_places) return true;
     double total = 0;
-    for (std::uint32_t k = begin; k < end; ++k) total += t.weight[s.bag[k]];
+    for (std::uint32_t k = begin; k < end; ++k) total += *part(s.bag[k]);
     return total >= t.min_node_size;
   }
 
@@ -469,19 +474,19 @@ class Projection {
     for (std::uint32_t k = begin; k < end; ++k) emit(s.query[k]);
   }
 
-  // ---- blocks of at most 64 places ---------------------------------------------------------
+  // ---- blocks: at most 64 places of the bag and 64 queries ----------------------------------
 
+  // All cells of the block side by side. A cell is named by its first query: its rows are in
+  // bag_of_ and queries_of_ there. Cuts are made without branches, which nobody could predict.
   void walk_block(const Lists& cell) {
     bag_ = s.bag + cell.bag_begin;
     query_ = s.query + cell.query_begin;
     n_bag_ = cell.bag_end - cell.bag_begin;
     n_query_ = cell.query_end - cell.query_begin;
-    in_bag_ = low_bits(n_bag_);
-    live_ = low_bits(n_bag_ + n_query_);
-    n_cells_ = 1;
-    cells_[0] = live_;
-    has_sum_[0] = has_sums_;
-    if (has_sums_) std::memcpy(sums_of(0), s.sums, (t.n_outputs + 1) * sizeof(double));
+    live_ = low_bits(n_query_);
+    bag_of_[0] = low_bits(n_bag_);
+    queries_of_[0] = live_;
+    n_stopped_ = 0;
     ++s.stamp;
     if (t.excess != nullptr) weigh_block();
     reach_frontier();
@@ -489,7 +494,9 @@ class Projection {
       const std::uint64_t reach = s.reach[node] & live_;
       if (reach != 0) split_block(node, reach);
     }
-    for (int c = 0; c < n_cells_; ++c) predict(c, cells_[c] & ~in_bag_);
+    for (; live_ != 0; live_ &= ~queries_of_[first_bit(live_)])
+      stop(bag_of_[first_bit(live_)], queries_of_[first_bit(live_)]);
+    for (std::uint32_t k = 0; k < n_stopped_; ++k) predict(stopped_[k]);
   }
 
   void reach_frontier() {
@@ -508,14 +515,10 @@ class Projection {
       left = 0;
       right = reach;
     } else if (side < 0) {
-      const std::uint64_t less = goes_left(node);
-      left = reach & less;
-      right = reach & ~less;
-      if (left != 0 && right != 0) {
-        cut_cells(left, right);
-        left &= live_;
-        right &= live_;
-      }
+      const Sides sides = goes_left(node);
+      cut_cells(sides, reach);
+      left = reach & sides.queries & live_;
+      right = reach & ~sides.queries & live_;
     }
     if (left != 0) reach_side(node, 0, left);
     if (right != 0) reach_side(node, 1, right);
@@ -528,97 +531,70 @@ class Projection {
     }
   }
 
-  std::uint64_t goes_left(std::int32_t node) {
+  Sides goes_left(std::int32_t node) {
     const ProjectedNode<Value> split = s.node[node];
-    Value* values = s.block_values + static_cast<std::size_t>(split.column) * kBlock;
+    Value* values = s.block_values + static_cast<std::size_t>(split.column) * 2 * kBlock;
     if (s.block_stamp[split.column] != s.stamp) gather(split.column, values);
-    std::uint64_t less = less_mask(values, split.cut);
-    if (split.missing_left) less |= s.block_missing[split.column];
-    return less;
+    Sides left{less_mask(values, split.cut), less_mask(values + kBlock, split.cut)};
+    if (split.missing_left) {
+      left.bag |= s.block_missing[2 * split.column];
+      left.queries |= s.block_missing[2 * split.column + 1];
+    }
+    return left;
   }
 
   void gather(std::int32_t c, Value* values) {
     const Value* column = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
     for (std::uint32_t k = 0; k < n_bag_; ++k) values[k] = column[bag_[k]];
-    for (std::uint32_t k = 0; k < n_query_; ++k) values[n_bag_ + k] = column[query_[k]];
+    for (std::uint32_t k = 0; k < n_query_; ++k) values[kBlock + k] = column[query_[k]];
     s.block_stamp[c] = s.stamp;
-    if (t.has_missing[c])
-      s.block_missing[c] = ~less_mask(values, std::numeric_limits<Value>::max());
+    if (!t.has_missing[c]) return;
+    constexpr Value missing = std::numeric_limits<Value>::max();
+    s.block_missing[2 * c] = ~less_mask(values, missing);
+    s.block_missing[2 * c + 1] = ~less_mask(values + kBlock, missing);
   }
 
-  void cut_cells(std::uint64_t left, std::uint64_t right) {
-    for (int c = n_cells_ - 1; c >= 0; --c) {
-      const std::uint64_t cell_left = cells_[c] & left, cell_right = cells_[c] & right;
-      if (cell_left != 0 && cell_right != 0) cut_cell(c, cell_left, cell_right);
+  // Cuts every cell that reaches the node; a side that is too small keeps the cell for its queries.
+  void cut_cells(const Sides& left, std::uint64_t reach) {
+    while (reach != 0) {
+      const std::uint32_t cell = first_bit(reach);
+      const std::uint64_t bag = bag_of_[cell], queries = queries_of_[cell];
+      reach &= ~queries;
+      const std::uint64_t left_bag = bag & left.bag, right_bag = bag & ~left.bag;
+      const std::uint64_t left_queries = queries & left.queries,
+                          right_queries = queries & ~left.queries;
+      const std::uint64_t stopped = (enough(left_bag) ? 0 : left_queries) |
+                                    (enough(right_bag) ? 0 : right_queries);
+      stop(bag, stopped);
+      live_ &= ~stopped;
+      name_cell(left_bag, left_queries);
+      name_cell(right_bag, right_queries);
     }
   }
 
-  void cut_cell(int c, std::uint64_t left, std::uint64_t right) {
-    const std::uint64_t left_queries = left & ~in_bag_, right_queries = right & ~in_bag_;
-    const bool left_stays = enough(left & in_bag_), right_stays = enough(right & in_bag_);
-    const std::uint64_t stopped =
-        (left_stays ? 0 : left_queries) | (right_stays ? 0 : right_queries);
-    if (stopped != 0) predict(c, stopped);
-    const bool keep_left = left_stays && left_queries != 0,
-               keep_right = right_stays && right_queries != 0;
-    if (!keep_left) live_ &= ~left;
-    if (!keep_right) live_ &= ~right;
-    if (keep_left && keep_right) {
-      share_sums(c, left, right);
-      cells_[c] = left;
-      cells_[n_cells_++] = right;
-    } else if (keep_left || keep_right) {
-      drop_sums(c, (keep_left ? right : left) & in_bag_, (keep_left ? left : right) & in_bag_);
-      cells_[c] = keep_left ? left : right;
-    } else if (c != --n_cells_) {
-      cells_[c] = cells_[n_cells_];
-      has_sum_[c] = has_sum_[n_cells_];
-      std::memcpy(sums_of(c), sums_of(n_cells_), (t.n_outputs + 1) * sizeof(double));
-    }
+  void name_cell(std::uint64_t bag, std::uint64_t queries) {
+    const std::uint32_t name = queries == 0 ? kBlock : first_bit(queries);
+    bag_of_[name] = bag;
+    queries_of_[name] = queries;
   }
 
-  double* sums_of(int c) const {
-    return s.block_sums + static_cast<std::size_t>(c) * (t.n_outputs + 1);
-  }
-
-  // Both sides live on as cells c and n_cells_: sum the smaller one, the rest is the other's.
-  void share_sums(int c, std::uint64_t left, std::uint64_t right) {
-    has_sum_[n_cells_] = has_sum_[c];
-    if (!has_sum_[c]) return;
-    left &= in_bag_;
-    right &= in_bag_;
-    const bool left_smaller = __builtin_popcountll(left) < __builtin_popcountll(right);
-    double *of_left = sums_of(c), *of_right = sums_of(n_cells_);
-    double *small = left_smaller ? of_left : of_right, *large = left_smaller ? of_right : of_left;
-    if (left_smaller) std::memcpy(of_right, of_left, (t.n_outputs + 1) * sizeof(double));
-    sum_block(small, left_smaller ? left : right);
-    for (std::size_t o = 0; o <= t.n_outputs; ++o) large[o] -= small[o];
-  }
-
-  void drop_sums(int c, std::uint64_t lost, std::uint64_t kept) {
-    if (!has_sum_[c]) return;
-    has_sum_[c] = __builtin_popcountll(lost) < __builtin_popcountll(kept);
-    if (!has_sum_[c]) return;
-    for (; lost != 0; lost &= lost - 1) subtract(sums_of(c), bag_[__builtin_ctzll(lost)]);
-  }
-
-  void sum_block(double* sums, std::uint64_t bag) const {
-    clear(sums);
-    for (; bag != 0; bag &= bag - 1) add(sums, bag_[__builtin_ctzll(bag)]);
+  void stop(std::uint64_t bag, std::uint64_t queries) {
+    stopped_[n_stopped_] = {bag, queries};
+    n_stopped_ += queries != 0;
   }
 
   bool enough(std::uint64_t bag) const {
     const auto count = static_cast<std::uint32_t>(__builtin_popcountll(bag));
-    if (count >= t.enough_places) return true;
     if (t.excess != nullptr) {  // whole weights: added up digit by digit, without a loop
       const auto weight =
           count + static_cast<std::uint32_t>(__builtin_popcountll(bag & digits_[0]) +
                                              2 * __builtin_popcountll(bag & digits_[1]) +
                                              4 * __builtin_popcountll(bag & digits_[2]));
-      return weight >= t.min_node_size;
+      return weight >= whole_min_;
     }
+    if (count >= t.enough_places) return true;
     double total = 0;
-    for (; bag != 0; bag &= bag - 1) total += t.weight[bag_[__builtin_ctzll(bag)]];
+    for (; bag != 0; bag &= bag - 1) total += *part(bag_[__builtin_ctzll(bag)]);
     return total >= t.min_node_size;
   }
 
@@ -633,12 +609,30 @@ class Projection {
     }
   }
 
-  void predict(int c, std::uint64_t queries) {
-    if (!has_sum_[c]) sum_block(sums_of(c), cells_[c] & in_bag_);
-    has_sum_[c] = true;
-    average(sums_of(c));
-    for (queries >>= n_bag_; queries != 0; queries &= queries - 1)
+  void predict(const Sides& cell) {
+    if (t.n_outputs == 1)
+      sum_one_output(cell.bag);
+    else
+      sum_outputs(cell.bag);
+    average(s.sums);
+    for (std::uint64_t queries = cell.queries; queries != 0; queries &= queries - 1)
       emit(query_[__builtin_ctzll(queries)]);
+  }
+
+  void sum_one_output(std::uint64_t bag) {  // in registers
+    double weight = 0, total = 0;
+    for (; bag != 0; bag &= bag - 1) {
+      const double* row = t.part + 2 * bag_[__builtin_ctzll(bag)];
+      weight += row[0];
+      total += row[1];
+    }
+    s.sums[0] = weight;
+    s.sums[1] = total;
+  }
+
+  void sum_outputs(std::uint64_t bag) {
+    clear(s.sums);
+    for (; bag != 0; bag &= bag - 1) add(s.sums, bag_[__builtin_ctzll(bag)]);
   }
 
   // ---- sums, means, predictions ------------------------------------------------------------
@@ -647,16 +641,15 @@ class Projection {
     for (std::size_t o = 0; o <= t.n_outputs; ++o) sums[o] = 0;
   }
 
+  // What a place of the bag adds to the sums: its weight and its weighted targets.
+  const double* part(std::uint32_t place) const { return t.part + place * (t.n_outputs + 1); }
+
   void add(double* sums, std::uint32_t place) const {
-    const double* target = t.weighted_target + place * t.n_outputs;
-    sums[0] += t.weight[place];
-    for (std::size_t o = 0; o < t.n_outputs; ++o) sums[o + 1] += target[o];
+    for (std::size_t o = 0; o <= t.n_outputs; ++o) sums[o] += part(place)[o];
   }
 
   void subtract(double* sums, std::uint32_t place) const {
-    const double* target = t.weighted_target + place * t.n_outputs;
-    sums[0] -= t.weight[place];
-    for (std::size_t o = 0; o < t.n_outputs; ++o) sums[o + 1] -= target[o];
+    for (std::size_t o = 0; o <= t.n_outputs; ++o) sums[o] -= part(place)[o];
   }
 
   void average(const double* sums) {
@@ -683,6 +676,7 @@ class Projection {
 
   const TreeData<Value>& t;
   ProjectionScratch<Value>& s;
+  const std::uint32_t whole_min_;  // used where weights are whole
   const double* sums_ = nullptr;
   double scale_ = 0;
   std::uint32_t word_begin_ = 0, word_end_ = 0;
@@ -693,11 +687,11 @@ class Projection {
   Buffer<BoxChange> undo_;
   const std::uint32_t *bag_ = nullptr, *query_ = nullptr;
   std::uint32_t n_bag_ = 0, n_query_ = 0;
-  std::uint64_t in_bag_ = 0, live_ = 0;
-  int n_cells_ = 0;
-  std::uint64_t cells_[kBlock];
+  std::uint64_t live_ = 0;  // the queries of a block that still move
+  std::uint64_t bag_of_[kBlock + 1], queries_of_[kBlock + 1];
+  std::uint32_t n_stopped_ = 0;
+  Sides stopped_[kBlock + 1];
   std::uint64_t digits_[3];
-  bool has_sum_[kBlock];
 };
 
 template <class Value>

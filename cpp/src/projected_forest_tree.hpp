@@ -23,7 +23,7 @@ struct TreeData {
   const std::uint8_t* has_missing;
   const std::uint64_t* missing;                  // n_columns x n_words, filled where has_missing
   const std::uint32_t *query_row, *query_place;  // of each query, in the order of the rows
-  const double *weight, *weighted_target;        // of the places in the bag
+  const double* part;  // of each place in the bag: its weight, its weighted targets
   std::size_t n_outputs;
   double min_node_size;
   std::uint32_t enough_places;  // so many places weigh enough, whichever they are
