@@ -97,5 +97,44 @@ std::uint64_t less_mask(const Value* value, Value cut) {
 }
 #endif
 
+// The values of listed rows, from rows to columns: out[c * 2 * kBlock + k] = value c of rows[k].
+// Rows come in groups of kGroup values; up to 15 places after the last may be overwritten.
+template <class Value>
+inline constexpr std::size_t kGroup = 1;
+
+template <class Value>
+void transpose_rows(const Value* table, const std::uint32_t* rows, std::uint32_t n_rows,
+                    Value* out) {
+  for (std::uint32_t k = 0; k < n_rows; ++k) out[k] = table[rows[k]];
+}
+
+#if defined(__SSE2__)
+template <>
+inline constexpr std::size_t kGroup<std::int8_t> = 16;
+
+// Four rounds that interleave row i with row i + 8 turn 16 rows of 16 bytes into 16 columns.
+template <>
+inline void transpose_rows(const std::int8_t* table, const std::uint32_t* rows,
+                           std::uint32_t n_rows, std::int8_t* out) {
+  for (std::uint32_t k = 0; k < n_rows; k += 16) {
+    __m128i a[16], b[16];
+    for (int i = 0; i < 16; ++i)
+      a[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(table) + rows[k + i]);
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 8; ++i) {
+        b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
+        b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+      }
+      for (int i = 0; i < 8; ++i) {
+        a[2 * i] = _mm_unpacklo_epi8(b[i], b[i + 8]);
+        a[2 * i + 1] = _mm_unpackhi_epi8(b[i], b[i + 8]);
+      }
+    }
+    for (int c = 0; c < 16; ++c)
+      _mm_store_si128(reinterpret_cast<__m128i*>(out + c * 2 * kBlock + k), a[c]);
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace shaff

@@ -129,14 +129,17 @@ struct PlacedValues {
     return static_cast<Value>(static_cast<std::int64_t>(count) + std::numeric_limits<Value>::min());
   }
 
-  AlignedArray<Value> memory;
-  Value* values = nullptr;
+  AlignedArray<Value> memory, grouped_memory;
+  std::size_t n_columns = 0;
+  Value *values = nullptr, *grouped = nullptr;
   std::vector<Value> cut;
   std::vector<std::uint8_t> has_missing;
   std::vector<std::uint64_t> missing;
 
   void describe(TreeData<Value>& data) const {
+    data.n_columns = n_columns;
     data.values = values;
+    data.grouped = grouped;
     data.cut = cut.data();
     data.has_missing = has_missing.data();
     data.missing = missing.data();
@@ -151,7 +154,8 @@ class TreeRows {
   void place(const ProjectionInput& input, const CodedRows<Code>& rows, std::size_t tree,
              const LevelOrder& order, PlacedValues<Value>& placed) {
     const std::size_t n_places = n_words() * kBlock, n_columns = order.columns.size();
-    placed.values = placed.memory.resize(n_columns * n_places);
+    placed.n_columns = n_columns;
+    placed.values = placed.memory.resize((n_columns + 1) * n_places);
     placed.has_missing.assign(n_columns, 0);
     placed.missing.assign(n_columns * n_words(), 0);
     placed.cut.clear();
@@ -162,6 +166,25 @@ class TreeRows {
       count_cuts(order.cuts[c]);
       place_column(rows.column(column), input.ranks(tree, column), placed.values + c * n_places,
                    placed.has_missing[c] ? &placed.missing[c * n_words()] : nullptr);
+    }
+    std::copy(excess_.begin(), excess_.end(), placed.values + n_columns * n_places);
+    group_columns(placed);
+  }
+
+  // A block reads its rows; sixteen one-byte values of a row are read at once.
+  template <class Value>
+  void group_columns(PlacedValues<Value>& placed) const {
+    constexpr std::size_t width = kGroup<Value>;
+    placed.grouped = placed.values;
+    if constexpr (width > 1) {
+      const std::size_t n_places = n_words() * kBlock, n_columns = placed.n_columns + 1;
+      const std::size_t n_groups = (n_columns + width - 1) / width;
+      placed.grouped = placed.grouped_memory.resize(n_groups * n_places * width);
+      for (std::size_t c = 0; c < n_columns; ++c) {
+        const Value* column = placed.values + c * n_places;
+        Value* out = placed.grouped + c / width * n_places * width + c % width;
+        for (std::size_t k = 0; k < n_places; ++k) out[k * width] = column[k];
+      }
     }
   }
 
@@ -195,7 +218,7 @@ class TreeRows {
     data.query_place = query_place_.data();
     data.part = part_.data();
     data.enough_places = enough_places(data.min_node_size);
-    data.excess = excess_.empty() ? nullptr : excess_.data();
+    data.whole_weights = !excess_.empty();
   }
 
  private:
@@ -338,12 +361,11 @@ class Workspace {
     s_.node = nodes_.resize(n);
     s_.box = box_.resize(n_columns);
     const std::size_t frontier_words = n / 64 + 1;
-    s_.frontier = words_.resize(frontier_words + n + tree.n_words + 3 * n_columns);
+    s_.frontier = words_.resize(frontier_words + n + tree.n_words + n_columns + 1);
     s_.reach = s_.frontier + frontier_words;
     s_.cell = s_.reach + n;
     s_.block_stamp = s_.cell + tree.n_words;
-    s_.block_missing = s_.block_stamp + n_columns;
-    std::fill(s_.block_stamp, s_.block_missing, 0);
+    std::fill(s_.block_stamp, s_.block_stamp + n_columns + 1, 0);
     s_.stamp = 0;
     const std::size_t fitting =
         std::max<std::size_t>(1, kMaskBytes / (sizeof(std::uint64_t) * tree.n_words));
@@ -352,13 +374,14 @@ class Workspace {
     std::fill(s_.node_mask_of, s_.node_mask_of + n, -1);
     s_.n_node_masks = 0;
     const std::size_t n_places = tree.n_words * kBlock;
-    s_.bag = places_.resize(3 * (n_places + 3));  // lists are filled in steps of three
-    s_.query = s_.bag + n_places + 3;
-    s_.spare = s_.query + n_places + 3;
-    s_.sums = sums_.resize((kBlock + 1) * (tree.n_outputs + 1) + tree.n_query * tree.n_outputs);
-    s_.block_sums = s_.sums + tree.n_outputs + 1;
-    s_.prediction = s_.block_sums + kBlock * (tree.n_outputs + 1);
-    s_.block_values = values_.resize(n_columns * 2 * kBlock);
+    const std::size_t n_listed = n_places + 16;  // lists are filled and read some steps ahead
+    s_.bag = places_.resize(3 * n_listed);
+    s_.query = s_.bag + n_listed;
+    s_.spare = s_.query + n_listed;
+    std::fill(s_.bag, s_.spare, 0u);
+    s_.sums = sums_.resize(tree.n_outputs + 1 + tree.n_query * tree.n_outputs);
+    s_.prediction = s_.sums + tree.n_outputs + 1;
+    s_.block_values = values_.resize((n_columns + kGroup<Value>) * 2 * kBlock);
     return s_;
   }
 

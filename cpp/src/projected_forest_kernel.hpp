@@ -488,7 +488,7 @@ class Projection {
     queries_of_[0] = live_;
     n_stopped_ = 0;
     ++s.stamp;
-    if (t.excess != nullptr) weigh_block();
+    if (t.whole_weights) weigh_block();
     reach_frontier();
     for (std::int32_t node; live_ != 0 && (node = next_node()) >= 0;) {
       const std::uint64_t reach = s.reach[node] & live_;
@@ -533,25 +533,27 @@ class Projection {
 
   Sides goes_left(std::int32_t node) {
     const ProjectedNode<Value> split = s.node[node];
-    Value* values = s.block_values + static_cast<std::size_t>(split.column) * 2 * kBlock;
-    if (s.block_stamp[split.column] != s.stamp) gather(split.column, values);
+    const Value* values = block_column(static_cast<std::size_t>(split.column));
     Sides left{less_mask(values, split.cut), less_mask(values + kBlock, split.cut)};
     if (split.missing_left) {
-      left.bag |= s.block_missing[2 * split.column];
-      left.queries |= s.block_missing[2 * split.column + 1];
+      constexpr Value missing = std::numeric_limits<Value>::max();
+      left.bag |= ~less_mask(values, missing);
+      left.queries |= ~less_mask(values + kBlock, missing);
     }
     return left;
   }
 
-  void gather(std::int32_t c, Value* values) {
-    const Value* column = t.values + static_cast<std::size_t>(c) * t.n_words * kBlock;
-    for (std::uint32_t k = 0; k < n_bag_; ++k) values[k] = column[bag_[k]];
-    for (std::uint32_t k = 0; k < n_query_; ++k) values[kBlock + k] = column[query_[k]];
-    s.block_stamp[c] = s.stamp;
-    if (!t.has_missing[c]) return;
-    constexpr Value missing = std::numeric_limits<Value>::max();
-    s.block_missing[2 * c] = ~less_mask(values, missing);
-    s.block_missing[2 * c + 1] = ~less_mask(values + kBlock, missing);
+  // A column of the block, first the bag and then the queries, read when first needed.
+  const Value* block_column(std::size_t column) {
+    const std::size_t group = column / kGroup<Value>, first = group * kGroup<Value>;
+    if (s.block_stamp[group] != s.stamp) {
+      const Value* table = t.grouped + first * t.n_words * kBlock;
+      Value* out = s.block_values + first * 2 * kBlock;
+      transpose_rows(table, bag_, n_bag_, out);
+      transpose_rows(table, query_, n_query_, out + kBlock);
+      s.block_stamp[group] = s.stamp;
+    }
+    return s.block_values + column * 2 * kBlock;
   }
 
   // Cuts every cell that reaches the node; a side that is too small keeps the cell for its queries.
@@ -585,7 +587,7 @@ class Projection {
 
   bool enough(std::uint64_t bag) const {
     const auto count = static_cast<std::uint32_t>(__builtin_popcountll(bag));
-    if (t.excess != nullptr) {  // whole weights: added up digit by digit, without a loop
+    if (t.whole_weights) {  // weights: added up digit by digit, without a loop
       const auto weight =
           count + static_cast<std::uint32_t>(__builtin_popcountll(bag & digits_[0]) +
                                              2 * __builtin_popcountll(bag & digits_[1]) +
@@ -598,15 +600,14 @@ class Projection {
     return total >= t.min_node_size;
   }
 
-  // The binary digits of the excess weights of the block's bag, a mask each.
+  // The binary digits of the excess weights (at most 7) of the block's bag, a mask each.
   void weigh_block() {
-    digits_[0] = digits_[1] = digits_[2] = 0;
-    for (std::uint32_t k = 0; k < n_bag_; ++k) {
-      const std::uint64_t excess = t.excess[bag_[k]];
-      digits_[0] |= (excess & 1) << k;
-      digits_[1] |= (excess >> 1 & 1) << k;
-      digits_[2] |= (excess >> 2 & 1) << k;
-    }
+    const Value* excess = block_column(t.n_columns);
+    std::uint64_t least[8];  // an excess of at least so much
+    for (int k = 1; k < 8; ++k) least[k] = ~less_mask(excess, static_cast<Value>(k));
+    digits_[0] = (least[1] & ~least[2]) | (least[3] & ~least[4]) | (least[5] & ~least[6]) | least[7];
+    digits_[1] = (least[2] & ~least[4]) | least[6];
+    digits_[2] = least[4];
   }
 
   void predict(const Sides& cell) {

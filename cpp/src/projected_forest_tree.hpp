@@ -19,7 +19,12 @@ struct TreeData {
   const Value* cut;
   // Places.
   std::uint32_t n_bag, n_query, first_query, n_words;
-  const Value* values;  // n_columns x (64 * n_words), how many cuts are not above, shifted
+  std::size_t n_columns;
+  // n_columns x (64 * n_words): how many cuts are not above, shifted. Where all weights and
+  // min_node_size are whole, one column more: by how much a place of the bag exceeds the weight 1,
+  // at most as far as matters.
+  const Value* values;
+  const Value* grouped;  // the same by rows, kGroup columns at a time
   const std::uint8_t* has_missing;
   const std::uint64_t* missing;                  // n_columns x n_words, filled where has_missing
   const std::uint32_t *query_row, *query_place;  // of each query, in the order of the rows
@@ -27,9 +32,7 @@ struct TreeData {
   std::size_t n_outputs;
   double min_node_size;
   std::uint32_t enough_places;  // so many places weigh enough, whichever they are
-  // Where all weights and min_node_size are whole: by how much a place exceeds the weight 1, at
-  // most as far as matters. Else null.
-  const std::uint8_t* excess;
+  bool whole_weights;
 };
 
 template <class Value>
@@ -59,9 +62,9 @@ struct ProjectionScratch {
   std::uint64_t* cell;  // the current cell, while it is large
   std::uint32_t *bag, *query, *spare;
   double* prediction;         // of each query
-  double *sums, *block_sums;  // weight and weighted targets of the current cell, and of a block's
-  Value* block_values;        // 64 values a column
-  std::uint64_t *block_stamp, *block_missing;
+  double* sums;               // weight and weighted targets of the current cell
+  Value* block_values;        // 64 values of the bag and 64 of the queries, column by column
+  std::uint64_t* block_stamp;
   std::uint64_t stamp;
 };
 
