@@ -352,16 +352,16 @@ class Workspace {
  public:
   ProjectionScratch<Value>& fit(const TreeData<Value>& tree, std::size_t n_columns) {
     const auto n = static_cast<std::size_t>(tree.n_internal);
-    std::int32_t* ints = ints_.resize(7 * n);
-    for (std::int32_t** part : {&s_.own, &s_.slot, &s_.next, &s_.origin, &s_.node_mask_of}) {
+    std::int32_t* ints = ints_.resize(4 * n);
+    for (std::int32_t** part : {&s_.own, &s_.slot, &s_.origin, &s_.node_mask_of}) {
       *part = ints;
       ints += n;
     }
-    s_.first = ints;
     s_.node = nodes_.resize(n);
     s_.box = box_.resize(n_columns);
     const std::size_t frontier_words = n / 64 + 1;
     s_.frontier = words_.resize(frontier_words + n + tree.n_words + n_columns + 1);
+    std::fill(s_.frontier, s_.frontier + frontier_words, 0);
     s_.reach = s_.frontier + frontier_words;
     s_.cell = s_.reach + n;
     s_.block_stamp = s_.cell + tree.n_words;

@@ -125,6 +125,7 @@ class Projection {
   // compressed nodes keep the order of the original tree: by depth, then from left to right.
   void compress(const std::uint64_t* subset) {
     std::int32_t count = 0;
+    clear_frontier();
     word_begin_ = word_end_ = 0;
     for (std::int32_t i = 0; i < t.n_internal; ++i) {
       const std::int32_t parent = t.parent[i];
@@ -139,29 +140,38 @@ class Projection {
       s.own[i] = count;
       s.origin[count] = i;
       const std::uint8_t has_missing = t.has_missing[t.column[i]];
-      s.node[count] = {t.column[i], t.cut[i], has_missing,
+      s.node[count] = {t.column[i],
+                       -1,
+                       -1,
+                       t.cut[i],
+                       static_cast<std::uint8_t>(slot & 1),
+                       has_missing,
                        static_cast<std::uint8_t>(has_missing & t.missing_left[i])};
-      s.first[2 * count] = s.first[2 * count + 1] = -1;
       if (slot < 0) {
         set_bit(count);
       } else {
-        s.next[count] = s.first[slot];
-        s.first[slot] = count;
+        s.node[count].next = s.node[slot / 2].child;
+        s.node[slot / 2].child = count;
       }
       s.box[t.column[i]] = {std::numeric_limits<Value>::min(), std::numeric_limits<Value>::max()};
       ++count;
     }
   }
 
-  void set_bit(std::int32_t node) {
+  // Nodes are added after the one that was taken last, so only the end can move.
+  void set_bit(std::int32_t node, bool value = true) {
     const auto word = static_cast<std::uint32_t>(node) >> 6;
-    if (word_begin_ == word_end_) word_begin_ = word_end_ = word;
-    while (word_end_ <= word) s.frontier[word_end_++] = 0;
-    s.frontier[word] |= std::uint64_t{1} << (node & 63);
+    s.frontier[word] |= std::uint64_t{value} << (node & 63);
+    word_end_ = word_end_ > word ? word_end_ : word + 1;
   }
 
   void take(std::int32_t node, bool right) {
-    for (std::int32_t c = s.first[2 * node + right]; c >= 0; c = s.next[c]) set_bit(c);
+    for (std::int32_t c = s.node[node].child; c >= 0; c = s.node[c].next)
+      set_bit(c, s.node[c].right == right);
+  }
+
+  void clear_frontier() {
+    for (; word_begin_ < word_end_; ++word_begin_) s.frontier[word_begin_] = 0;
   }
 
   std::int32_t next_node() {
@@ -212,14 +222,13 @@ class Projection {
     const std::size_t at = arena_.size;
     arena_.reserve(at + static_cast<std::size_t>(t.n_internal) / 64 + 1);
     std::uint64_t* copy = arena_.data + at;
-    const bool any = word_begin_ < word_end_;
-    const std::uint32_t begin = any ? word_begin_ : static_cast<std::uint32_t>(node) >> 6;
-    std::uint32_t end = any ? word_end_ : begin;
+    const std::uint32_t begin = word_begin_;
+    std::uint32_t end = word_end_;
     std::memcpy(copy, s.frontier + begin, (end - begin) * sizeof(std::uint64_t));
-    for (std::int32_t c = s.first[2 * node + 1]; c >= 0; c = s.next[c]) {
+    for (std::int32_t c = s.node[node].child; c >= 0; c = s.node[c].next) {
       const auto word = static_cast<std::uint32_t>(c) >> 6;
       while (end <= word) copy[end++ - begin] = 0;
-      copy[word - begin] |= std::uint64_t{1} << (c & 63);
+      copy[word - begin] |= std::uint64_t{s.node[c].right} << (c & 63);
     }
     arena_.size = at + (end - begin);
     pending_.push({lists, bag_words_, query_words_, begin, end, start, undo_.size,
@@ -233,6 +242,7 @@ class Projection {
       s.box[change.column] = change.before;
     }
     narrow(right.column, right.cut, true);
+    clear_frontier();
     word_begin_ = right.word_begin;
     word_end_ = right.word_end;
     std::memcpy(s.frontier + word_begin_, arena_.data + arena_.size,
@@ -509,25 +519,13 @@ class Projection {
 
   // The rows of a cell have taken the same sides everywhere, so they reach a node together.
   void split_block(std::int32_t node, std::uint64_t reach) {
-    std::uint64_t left = reach, right = 0;
-    const int side = side_by_box(node);
-    if (side == 1) {
-      left = 0;
-      right = reach;
-    } else if (side < 0) {
-      const Sides sides = goes_left(node);
-      cut_cells(sides, reach);
-      left = reach & sides.queries & live_;
-      right = reach & ~sides.queries & live_;
-    }
-    if (left != 0) reach_side(node, 0, left);
-    if (right != 0) reach_side(node, 1, right);
-  }
-
-  void reach_side(std::int32_t node, int side, std::uint64_t rows) {
-    for (std::int32_t c = s.first[2 * node + side]; c >= 0; c = s.next[c]) {
-      s.reach[c] = rows;
-      set_bit(c);
+    const Sides sides = goes_left(node);
+    cut_cells(sides, reach);
+    const std::uint64_t left = reach & sides.queries & live_;
+    const std::uint64_t right = reach & ~sides.queries & live_;
+    for (std::int32_t c = s.node[node].child; c >= 0; c = s.node[c].next) {
+      s.reach[c] = s.node[c].right ? right : left;
+      set_bit(c, s.reach[c] != 0);
     }
   }
 

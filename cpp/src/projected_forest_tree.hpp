@@ -38,7 +38,9 @@ struct TreeData {
 template <class Value>
 struct ProjectedNode {
   std::int32_t column;
+  std::int32_t child, next;  // its last child, and the child of its parent before it; or -1
   Value cut;
+  std::uint8_t right;         // the side of its parent that it is on
   std::uint8_t has_missing;   // the column has missing values
   std::uint8_t missing_left;  // and they go left here
 };
@@ -51,7 +53,7 @@ struct Range {  // low <= value < high
 template <class Value>
 struct ProjectionScratch {
   // The compressed tree.
-  std::int32_t *own, *slot, *first, *next, *origin;
+  std::int32_t *own, *slot, *origin;
   ProjectedNode<Value>* node;
   std::uint64_t *frontier, *reach;
   Range<Value>* box;  // of the current cell, a range a column
