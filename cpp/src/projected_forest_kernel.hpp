@@ -51,6 +51,16 @@ struct Sides {  // rows of a block
   std::uint64_t bag, queries;
 };
 
+// The binary digits of the excess weights (at most 7) of a block's bag, a mask each.
+struct Digits {
+  std::uint64_t ones, twos, fours;
+  std::uint32_t weight(std::uint64_t bag) const {
+    return static_cast<std::uint32_t>(__builtin_popcountll(bag) + __builtin_popcountll(bag & ones) +
+                                      2 * __builtin_popcountll(bag & twos) +
+                                      4 * __builtin_popcountll(bag & fours));
+  }
+};
+
 struct Lists {
   std::uint32_t bag_begin, bag_end, query_begin, query_end;
 };
@@ -505,7 +515,7 @@ class Projection {
       if (reach != 0) split_block(node, reach);
     }
     for (; live_ != 0; live_ &= ~queries_of_[first_bit(live_)])
-      stop(bag_of_[first_bit(live_)], queries_of_[first_bit(live_)]);
+      stopped_[n_stopped_++] = {bag_of_[first_bit(live_)], queries_of_[first_bit(live_)]};
     for (std::uint32_t k = 0; k < n_stopped_; ++k) predict(stopped_[k]);
   }
 
@@ -520,7 +530,10 @@ class Projection {
   // The rows of a cell have taken the same sides everywhere, so they reach a node together.
   void split_block(std::int32_t node, std::uint64_t reach) {
     const Sides sides = goes_left(node);
-    cut_cells(sides, reach);
+    if (t.whole_weights)
+      cut_cells<true>(sides, reach);
+    else
+      cut_cells<false>(sides, reach);
     const std::uint64_t left = reach & sides.queries & live_;
     const std::uint64_t right = reach & ~sides.queries & live_;
     for (std::int32_t c = s.node[node].child; c >= 0; c = s.node[c].next) {
@@ -555,7 +568,12 @@ class Projection {
   }
 
   // Cuts every cell that reaches the node; a side that is too small keeps the cell for its queries.
+  // Without a branch if weights are whole, and in registers: the arrays might alias members.
+  template <bool whole>
   void cut_cells(const Sides& left, std::uint64_t reach) {
+    const Digits digits = digits_;
+    std::uint64_t all_stopped = 0;
+    std::uint32_t n_stopped = n_stopped_;
     while (reach != 0) {
       const std::uint32_t cell = first_bit(reach);
       const std::uint64_t bag = bag_of_[cell], queries = queries_of_[cell];
@@ -563,13 +581,18 @@ class Projection {
       const std::uint64_t left_bag = bag & left.bag, right_bag = bag & ~left.bag;
       const std::uint64_t left_queries = queries & left.queries,
                           right_queries = queries & ~left.queries;
-      const std::uint64_t stopped = (enough(left_bag) ? 0 : left_queries) |
-                                    (enough(right_bag) ? 0 : right_queries);
-      stop(bag, stopped);
-      live_ &= ~stopped;
+      const bool left_enough = whole ? digits.weight(left_bag) >= whole_min_ : enough(left_bag);
+      const bool right_enough = whole ? digits.weight(right_bag) >= whole_min_ : enough(right_bag);
+      const std::uint64_t stopped =
+          (left_enough ? 0 : left_queries) | (right_enough ? 0 : right_queries);
+      stopped_[n_stopped] = {bag, stopped};
+      n_stopped += stopped != 0;
+      all_stopped |= stopped;
       name_cell(left_bag, left_queries);
       name_cell(right_bag, right_queries);
     }
+    n_stopped_ = n_stopped;
+    live_ &= ~all_stopped;
   }
 
   void name_cell(std::uint64_t bag, std::uint64_t queries) {
@@ -578,34 +601,21 @@ class Projection {
     queries_of_[name] = queries;
   }
 
-  void stop(std::uint64_t bag, std::uint64_t queries) {
-    stopped_[n_stopped_] = {bag, queries};
-    n_stopped_ += queries != 0;
-  }
-
   bool enough(std::uint64_t bag) const {
-    const auto count = static_cast<std::uint32_t>(__builtin_popcountll(bag));
-    if (t.whole_weights) {  // weights: added up digit by digit, without a loop
-      const auto weight =
-          count + static_cast<std::uint32_t>(__builtin_popcountll(bag & digits_[0]) +
-                                             2 * __builtin_popcountll(bag & digits_[1]) +
-                                             4 * __builtin_popcountll(bag & digits_[2]));
-      return weight >= whole_min_;
-    }
-    if (count >= t.enough_places) return true;
+    if (static_cast<std::uint32_t>(__builtin_popcountll(bag)) >= t.enough_places) return true;
     double total = 0;
     for (; bag != 0; bag &= bag - 1) total += *part(bag_[__builtin_ctzll(bag)]);
     return total >= t.min_node_size;
   }
 
-  // The binary digits of the excess weights (at most 7) of the block's bag, a mask each.
   void weigh_block() {
     const Value* excess = block_column(t.n_columns);
     std::uint64_t least[8];  // an excess of at least so much
     for (int k = 1; k < 8; ++k) least[k] = ~less_mask(excess, static_cast<Value>(k));
-    digits_[0] = (least[1] & ~least[2]) | (least[3] & ~least[4]) | (least[5] & ~least[6]) | least[7];
-    digits_[1] = (least[2] & ~least[4]) | least[6];
-    digits_[2] = least[4];
+    digits_.ones =
+        (least[1] & ~least[2]) | (least[3] & ~least[4]) | (least[5] & ~least[6]) | least[7];
+    digits_.twos = (least[2] & ~least[4]) | least[6];
+    digits_.fours = least[4];
   }
 
   void predict(const Sides& cell) {
@@ -690,7 +700,7 @@ class Projection {
   std::uint64_t bag_of_[kBlock + 1], queries_of_[kBlock + 1];
   std::uint32_t n_stopped_ = 0;
   Sides stopped_[kBlock + 1];
-  std::uint64_t digits_[3];
+  Digits digits_{};
 };
 
 template <class Value>
