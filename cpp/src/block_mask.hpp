@@ -12,12 +12,12 @@
 namespace shaff {
 namespace {  // a copy per build: see projected_forest_kernel.hpp
 
-// Number of the lowest bit; anything for 0.
+// Number of the lowest bit; 64 for 0.
 inline std::uint32_t first_bit(std::uint64_t word) {
 #if defined(__BMI__)
   return static_cast<std::uint32_t>(_tzcnt_u64(word));
 #else
-  return static_cast<std::uint32_t>(__builtin_ctzll(word | (std::uint64_t{1} << 63)));
+  return word == 0 ? 64 : static_cast<std::uint32_t>(__builtin_ctzll(word));
 #endif
 }
 

@@ -596,7 +596,7 @@ class Projection {
   }
 
   void name_cell(std::uint64_t bag, std::uint64_t queries) {
-    const std::uint32_t name = queries == 0 ? kBlock : first_bit(queries);
+    const std::uint32_t name = first_bit(queries);  // one past the names if there are none
     bag_of_[name] = bag;
     queries_of_[name] = queries;
   }
