@@ -207,13 +207,13 @@ class Projection {
     }
   }
 
+  // 0 left, 1 right, -1 undecided. One branch at most: the sides are hard to predict.
   int side_by_box(std::int32_t node) const {
     const ProjectedNode<Value> split = s.node[node];
     const Range<Value> range = s.box[split.column];
-    if (split.has_missing) return -1;
-    if (split.cut <= range.low) return 1;
-    if (split.cut >= range.high) return 0;
-    return -1;
+    const bool right = split.cut <= range.low;
+    const bool decided = (right | (split.cut >= range.high)) & !split.has_missing;
+    return decided ? right : -1;
   }
 
   void follow(std::int32_t node, bool right) {
@@ -529,13 +529,17 @@ class Projection {
 
   // The rows of a cell have taken the same sides everywhere, so they reach a node together.
   void split_block(std::int32_t node, std::uint64_t reach) {
-    const Sides sides = goes_left(node);
-    if (t.whole_weights)
-      cut_cells<true>(sides, reach);
-    else
-      cut_cells<false>(sides, reach);
-    const std::uint64_t left = reach & sides.queries & live_;
-    const std::uint64_t right = reach & ~sides.queries & live_;
+    const int side = side_by_box(node);
+    std::uint64_t left = side == 1 ? 0 : reach, right = side == 0 ? 0 : reach;
+    if (side < 0) {
+      const Sides sides = goes_left(node);
+      if (t.whole_weights)
+        cut_cells<true>(sides, reach);
+      else
+        cut_cells<false>(sides, reach);
+      left &= sides.queries & live_;
+      right &= ~sides.queries & live_;
+    }
     for (std::int32_t c = s.node[node].child; c >= 0; c = s.node[c].next) {
       s.reach[c] = s.node[c].right ? right : left;
       set_bit(c, s.reach[c] != 0);
