@@ -97,11 +97,12 @@ std::uint64_t less_mask(const Value* value, Value cut) {
 }
 #endif
 
-// The values of listed rows, from rows to columns: out[c * 2 * kBlock + k] = value c of rows[k].
-// Rows come in groups of kGroup values; up to 15 places after the last may be overwritten.
+// Rows come in groups of so many values, which are read at once.
 template <class Value>
 inline constexpr std::size_t kGroup = 1;
 
+// From rows to columns: out[c * 2 * kBlock + k] = value c of row rows[k]. Reads and writes full
+// groups of rows, some of them past the last.
 template <class Value>
 void transpose_rows(const Value* table, const std::uint32_t* rows, std::uint32_t n_rows,
                     Value* out) {
@@ -111,28 +112,45 @@ void transpose_rows(const Value* table, const std::uint32_t* rows, std::uint32_t
 #if defined(__SSE2__)
 template <>
 inline constexpr std::size_t kGroup<std::int8_t> = 16;
+template <>
+inline constexpr std::size_t kGroup<std::int16_t> = 8;
 
-// Four rounds that interleave row i with row i + 8 turn 16 rows of 16 bytes into 16 columns.
+inline void interleave(std::int8_t, __m128i a, __m128i b, __m128i* out) {
+  out[0] = _mm_unpacklo_epi8(a, b);
+  out[1] = _mm_unpackhi_epi8(a, b);
+}
+inline void interleave(std::int16_t, __m128i a, __m128i b, __m128i* out) {
+  out[0] = _mm_unpacklo_epi16(a, b);
+  out[1] = _mm_unpackhi_epi16(a, b);
+}
+
+// Rounds that interleave row i with row i + size / 2 turn `size` rows into as many columns.
+template <class Value>
+void transpose_groups(const Value* table, const std::uint32_t* rows, std::uint32_t n_rows,
+                      Value* out) {
+  constexpr int size = kGroup<Value>, half = size / 2;
+  for (std::uint32_t k = 0; k < n_rows; k += size) {
+    __m128i a[size], b[size];
+    for (int i = 0; i < size; ++i)
+      a[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(table) + rows[k + i]);
+    for (int width = size; width > 1; width /= 2) {
+      for (int i = 0; i < half; ++i) interleave(Value{}, a[i], a[i + half], b + 2 * i);
+      for (int i = 0; i < size; ++i) a[i] = b[i];
+    }
+    for (int c = 0; c < size; ++c)
+      _mm_store_si128(reinterpret_cast<__m128i*>(out + c * 2 * kBlock + k), a[c]);
+  }
+}
+
 template <>
 inline void transpose_rows(const std::int8_t* table, const std::uint32_t* rows,
                            std::uint32_t n_rows, std::int8_t* out) {
-  for (std::uint32_t k = 0; k < n_rows; k += 16) {
-    __m128i a[16], b[16];
-    for (int i = 0; i < 16; ++i)
-      a[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(table) + rows[k + i]);
-    for (int round = 0; round < 2; ++round) {
-      for (int i = 0; i < 8; ++i) {
-        b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
-        b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
-      }
-      for (int i = 0; i < 8; ++i) {
-        a[2 * i] = _mm_unpacklo_epi8(b[i], b[i + 8]);
-        a[2 * i + 1] = _mm_unpackhi_epi8(b[i], b[i + 8]);
-      }
-    }
-    for (int c = 0; c < 16; ++c)
-      _mm_store_si128(reinterpret_cast<__m128i*>(out + c * 2 * kBlock + k), a[c]);
-  }
+  transpose_groups(table, rows, n_rows, out);
+}
+template <>
+inline void transpose_rows(const std::int16_t* table, const std::uint32_t* rows,
+                           std::uint32_t n_rows, std::int16_t* out) {
+  transpose_groups(table, rows, n_rows, out);
 }
 #endif
 

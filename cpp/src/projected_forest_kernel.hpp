@@ -315,23 +315,31 @@ class Projection {
     const std::int32_t origin = s.origin[node];
     std::int32_t at = s.node_mask_of[origin];
     if (at < 0) {
-      // The last place is shared by the nodes that come when all others are taken.
-      at = s.n_node_masks < s.max_node_masks ? s.n_node_masks : s.max_node_masks;
-      if (at < s.max_node_masks) s.node_mask_of[origin] = s.n_node_masks++;
-      fill_node_mask(node, s.node_masks + static_cast<std::size_t>(at) * t.n_words);
+      // The last place is shared by the nodes that come when all others are taken; it holds what
+      // the cell needs.
+      const bool keep = s.n_node_masks < s.max_node_masks;
+      at = keep ? s.n_node_masks++ : s.max_node_masks;
+      std::uint64_t* mask = s.node_masks + static_cast<std::size_t>(at) * t.n_words;
+      if (keep) {
+        s.node_mask_of[origin] = at;
+        fill_node_mask(node, {0, t.n_words}, mask);
+      } else {
+        fill_node_mask(node, bag_words_, mask);
+        fill_node_mask(node, query_words_, mask);
+      }
     }
     return s.node_masks + static_cast<std::size_t>(at) * t.n_words;
   }
 
-  void fill_node_mask(std::int32_t node, std::uint64_t* mask) const {
+  void fill_node_mask(std::int32_t node, const Words& words, std::uint64_t* mask) const {
     const ProjectedNode<Value> split = s.node[node];
     const auto c = static_cast<std::size_t>(split.column);
     const Value* values = t.values + c * t.n_words * kBlock;
-    for (std::uint32_t w = 0; w < t.n_words; ++w)
+    for (std::uint32_t w = words.begin; w < words.end; ++w)
       mask[w] = less_mask(values + w * kBlock, split.cut);
     if (!split.missing_left) return;
     const std::uint64_t* missing = t.missing + c * t.n_words;
-    for (std::uint32_t w = 0; w < t.n_words; ++w) mask[w] |= missing[w];
+    for (std::uint32_t w = words.begin; w < words.end; ++w) mask[w] |= missing[w];
   }
 
   std::uint32_t count_left(const std::uint64_t* mask, const Words& words) const {
