@@ -403,8 +403,14 @@ class Projection {
   }
 
   std::uint32_t list_bits(std::uint32_t* places, const Words& words) const {
-    std::uint32_t count = 0;
+    std::uint32_t n_words = 0;
     for (std::uint32_t w = words.begin; w < words.end; ++w) {
+      s.spare[n_words] = w;
+      n_words += s.cell[w] != 0;
+    }
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < n_words; ++i) {
+      const std::uint32_t w = s.spare[i];
       std::uint64_t word = s.cell[w];
       const auto here = static_cast<std::uint32_t>(__builtin_popcountll(word));
       // Most words have few bits: three steps without a branch cover them.
