@@ -1,7 +1,7 @@
 """Speed of the projected forest kernel: ``python -m benchmarks.kernel``.
 
 All times are CPU times of one thread, the best of several repetitions, so that other work on the
-machine spoils neither the times nor their ratios. Subsets are priced in blocks of 64, as
+machine spoils neither the times nor their ratios. Subsets are priced in blocks of 128, as
 `ShapleyEffects` does; their sizes are uniform on 1, ..., p - 1. Data: experiment 1a.
 """
 
@@ -19,7 +19,7 @@ from shaff.trees.bags import forest_bags
 from shaff.trees.forest import read_forest
 from shaff.values.projected_forest import ProjectedForest
 
-BLOCK = 64
+BLOCK = 128
 REPETITIONS = 7
 
 

@@ -381,7 +381,7 @@ class Workspace {
     std::fill(s_.bag, s_.spare, 0u);
     s_.sums = sums_.resize(tree.n_outputs + 1 + tree.n_query * tree.n_outputs);
     s_.prediction = s_.sums + tree.n_outputs + 1;
-    s_.block_values = values_.resize((n_columns + kGroup<Value>) * 2 * kBlock);
+    s_.block_values = values_.resize((n_columns + kGroup<Value>)*2 * kBlock);
     return s_;
   }
 

@@ -69,7 +69,9 @@ template <class Value>
 class Projection {
  public:
   Projection(const TreeData<Value>& tree, ProjectionScratch<Value>& scratch)
-      : t(tree), s(scratch), whole_min_(static_cast<std::uint32_t>(tree.min_node_size)) {}
+      : t(tree),
+        s(scratch),
+        whole_min_(tree.whole_weights ? static_cast<std::uint32_t>(tree.min_node_size) : 0) {}
 
   void run(const std::uint64_t* subset, double* sum, double* sum_squares) {
     compress(subset);
@@ -289,25 +291,36 @@ class Projection {
       if (!right && query < n_query) emit_bits(mask, true);
       const bool keep_left = left && query > 0, keep_right = right && query < n_query;
       if (!keep_left && !keep_right) return;
+      const std::uint64_t flip = keep_left ? 0 : ~std::uint64_t{0};
+      drop_bits(mask, ~flip, keep_left ? n_bag - bag : bag, n_bag);
       if (keep_left && keep_right) {
         const std::size_t start = arena_.size;
         arena_.reserve(start + span);
         for (const Words& words : both) {
-          for (std::uint32_t w = words.begin; w < words.end; ++w)
-            arena_.data[arena_.size++] = s.cell[w] & ~mask[w];
+          std::uint64_t* other = arena_.data + arena_.size;
+          const std::uint32_t count = words.end - words.begin;
+          split_words(s.cell + words.begin, mask + words.begin, count, other);
+          arena_.size += count;
         }
         push_right({0, n_bag - bag, 0, n_query - query}, node, start);
-      }
-      const std::uint64_t flip = keep_left ? 0 : ~std::uint64_t{0};
-      drop_bits(mask, ~flip, keep_left ? n_bag - bag : bag, n_bag);
-      for (const Words& words : both) {
-        for (std::uint32_t w = words.begin; w < words.end; ++w) s.cell[w] &= mask[w] ^ flip;
+      } else {
+        for (const Words& words : both) {
+          for (std::uint32_t w = words.begin; w < words.end; ++w) s.cell[w] &= mask[w] ^ flip;
+        }
       }
       bag_words_ = trimmed(bag_words_);
       query_words_ = trimmed(query_words_);
       n_bag = keep_left ? bag : n_bag - bag;
       n_query = keep_left ? query : n_query - query;
       follow(node, !keep_left);
+    }
+  }
+
+  static void split_words(std::uint64_t* __restrict cell, const std::uint64_t* __restrict mask,
+                          std::uint32_t count, std::uint64_t* __restrict other) {
+    for (std::uint32_t w = 0; w < count; ++w) {
+      other[w] = cell[w] & ~mask[w];
+      cell[w] &= mask[w];
     }
   }
 

@@ -63,9 +63,9 @@ struct ProjectionScratch {
   std::int32_t n_node_masks, max_node_masks;
   std::uint64_t* cell;  // the current cell, while it is large
   std::uint32_t *bag, *query, *spare;
-  double* prediction;         // of each query
-  double* sums;               // weight and weighted targets of the current cell
-  Value* block_values;        // 64 values of the bag and 64 of the queries, column by column
+  double* prediction;   // of each query
+  double* sums;         // weight and weighted targets of the current cell
+  Value* block_values;  // 64 values of the bag and 64 of the queries, column by column
   std::uint64_t* block_stamp;
   std::uint64_t stamp;
 };

@@ -20,7 +20,8 @@ from shaff.values.variance import Outcome
 
 FOREST_ERRORS = ("unbiased", "plain")
 N_TREE_BLOCKS = 10
-_CELLS_PER_TASK = 4_000_000  # doubles that one task may hold at a time
+_CELLS_PER_TASK = 8_000_000  # doubles that one task may hold at a time
+_SUBSETS_PER_TASK = 128  # share the preparation of a tree; more would leave the cache
 BagArray = npt.NDArray[np.uint16]
 
 
@@ -92,8 +93,8 @@ class ProjectedForest:
         self.n_jobs = n_jobs
         self._ranked = RankedData.from_matrix(X)
         self._cuts = self._ranked.cuts(forest)
-        self._predicts = (self.bags == 0) & (self.bags @ self.outcome.weight > 0)[:, None]
-        self._n_predictions = self._predicts.sum(axis=0)
+        self._block_counts = [self._count_predictions(trees) for trees in self.tree_blocks]
+        self._n_predictions = np.sum(self._block_counts, axis=0)
         self._check_predictions()
 
     @property
@@ -107,6 +108,12 @@ class ProjectedForest:
         n_blocks = N_TREE_BLOCKS if self.forest.n_trees >= N_TREE_BLOCKS else 1
         edges = np.linspace(0, self.forest.n_trees, n_blocks + 1).astype(int)
         return [range(a, b) for a, b in pairwise(edges)]
+
+    def _count_predictions(self, trees: range) -> npt.NDArray[np.intp]:
+        """How many of the trees predict each row: those that have a bag without it."""
+        bags = self.bags[trees.start : trees.stop]
+        predicts = (bags == 0) & (bags @ self.outcome.weight > 0)[:, None]
+        return np.asarray(predicts.sum(axis=0), dtype=np.intp)
 
     def _check_predictions(self) -> None:
         needed = 2 if self.error == "unbiased" else 1
@@ -178,7 +185,7 @@ class ProjectedForest:
         per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
         by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
-        size = min(64, by_memory, max(1, by_jobs))
+        size = min(_SUBSETS_PER_TASK, by_memory, max(1, by_jobs))
         return [columns[start : start + size] for start in range(0, len(columns), size)]
 
     def _sums(
@@ -219,10 +226,18 @@ class ProjectedForest:
     def _price(self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]) -> Values:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
-        total, squares = sums[0][0].copy(), sums[0][1].copy()
-        for block_total, block_squares in sums[1:]:
-            total += block_total
-            squares += block_squares
+        # One subset at a time: what follows makes several arrays of the size of the sums.
+        one = [slice(k, k + 1) for k in range(len(columns))]
+        return Values.concatenate(
+            [self._price_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences) for k in one]
+        )
+
+    def _price_sums(
+        self, columns: Subsets, sums: list[tuple[FloatArray, FloatArray]], influences: bool
+    ) -> Values:
+        """From the sums over the trees of each block."""
+        total = np.sum([block_total for block_total, _ in sums], axis=0)
+        squares = np.sum([block_squares for _, block_squares in sums], axis=0)
         by_output, usable = self._errors(total, squares, self._n_predictions)
         errors = by_output.sum(axis=2)
         v = self.outcome.explained(errors, usable)
@@ -232,18 +247,21 @@ class ProjectedForest:
         # A row without an error counts as an average one.
         mean_error = (1 - v[:, None]) * self.outcome.variance
         psi = self.outcome.influences(np.where(usable, errors, mean_error), v)
-        if len(blocks) == 1:
+        if len(sums) == 1:
             return Values(columns, v, psi, by_output=v_by_output)
         replicates = [
-            self._without(trees, total - block_total, squares - block_squares)
-            for trees, (block_total, block_squares) in zip(blocks, sums, strict=True)
+            self._without(n_left_out, total - block_total, squares - block_squares)
+            for n_left_out, (block_total, block_squares) in zip(
+                self._block_counts, sums, strict=True
+            )
         ]
         return Values(columns, v, psi, np.column_stack(replicates), v_by_output)
 
-    def _without(self, trees: range, total: FloatArray, squares: FloatArray) -> FloatArray:
-        """Values from the sums over all other trees."""
-        left_out = self._predicts[trees.start : trees.stop].sum(axis=0)
-        errors, usable = self._errors(total, squares, self._n_predictions - left_out)
+    def _without(
+        self, n_left_out: npt.NDArray[np.intp], total: FloatArray, squares: FloatArray
+    ) -> FloatArray:
+        """Values from the sums over the trees of all other blocks."""
+        errors, usable = self._errors(total, squares, self._n_predictions - n_left_out)
         return self.outcome.explained(errors.sum(axis=2), usable)
 
     def _errors(
