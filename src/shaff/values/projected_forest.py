@@ -21,6 +21,7 @@ from shaff.values.variance import Outcome
 FOREST_ERRORS = ("unbiased", "plain")
 N_TREE_BLOCKS = 10
 _CELLS_PER_TASK = 8_000_000  # doubles that one task may hold at a time
+_CELLS_AT_ONCE = 250_000  # of which, numbers that are worked on together
 _SUBSETS_PER_TASK = 128  # share the preparation of a tree; more would leave the cache
 BagArray = npt.NDArray[np.uint16]
 
@@ -226,10 +227,14 @@ class ProjectedForest:
     def _price(self, columns: Subsets, influences: bool, cancel: npt.NDArray[np.uint8]) -> Values:
         blocks = self.tree_blocks if influences else [range(self.forest.n_trees)]
         sums = [self._sums(columns, trees, cancel) for trees in blocks]
-        # One subset at a time: what follows makes several arrays of the size of the sums.
-        one = [slice(k, k + 1) for k in range(len(columns))]
+        # A few subsets at a time: what follows makes several arrays of the size of the sums.
+        size = max(1, _CELLS_AT_ONCE // self.outcome.y.size)
+        parts = [slice(k, k + size) for k in range(0, len(columns), size)]
         return Values.concatenate(
-            [self._price_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences) for k in one]
+            [
+                self._price_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences)
+                for k in parts
+            ]
         )
 
     def _price_sums(
