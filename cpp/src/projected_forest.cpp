@@ -14,7 +14,7 @@
 namespace shaff {
 namespace {
 
-constexpr std::size_t kMaskBytes = std::size_t{8} << 20;  // node masks kept per thread
+constexpr std::size_t kMaskBytes = std::size_t{16} << 20;  // node masks kept per thread
 
 // SHAFF_PORTABLE in the environment keeps to the portable kernel: the two must give the same bits.
 bool has_avx2() {

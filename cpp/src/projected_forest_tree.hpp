@@ -40,9 +40,9 @@ struct ProjectedNode {
   std::int32_t column;
   std::int32_t child, next;  // its last child, and the child of its parent before it; or -1
   Value cut;
-  std::uint8_t right;         // the side of its parent that it is on
-  std::uint8_t has_missing;   // the column has missing values
-  std::uint8_t missing_left;  // and they go left here
+  std::uint8_t right : 1;         // the side of its parent that it is on
+  std::uint8_t has_missing : 1;   // the column has missing values
+  std::uint8_t missing_left : 1;  // and they go left here
 };
 
 template <class Value>
