@@ -126,19 +126,40 @@ inline void interleave(std::int16_t, __m128i a, __m128i b, __m128i* out) {
 
 // Rounds that interleave row i with row i + size / 2 turn `size` rows into as many columns.
 template <class Value>
+void transpose(__m128i* rows) {
+  constexpr int size = kGroup<Value>, half = size / 2;
+  __m128i turned[size];
+  for (int width = size; width > 1; width /= 2) {
+    for (int i = 0; i < half; ++i) interleave(Value{}, rows[i], rows[i + half], turned + 2 * i);
+    for (int i = 0; i < size; ++i) rows[i] = turned[i];
+  }
+}
+
+template <class Value>
 void transpose_groups(const Value* table, const std::uint32_t* rows, std::uint32_t n_rows,
                       Value* out) {
-  constexpr int size = kGroup<Value>, half = size / 2;
+  constexpr int size = kGroup<Value>;
   for (std::uint32_t k = 0; k < n_rows; k += size) {
-    __m128i a[size], b[size];
+    __m128i tile[size];
     for (int i = 0; i < size; ++i)
-      a[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(table) + rows[k + i]);
-    for (int width = size; width > 1; width /= 2) {
-      for (int i = 0; i < half; ++i) interleave(Value{}, a[i], a[i + half], b + 2 * i);
-      for (int i = 0; i < size; ++i) a[i] = b[i];
-    }
+      tile[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(table) + rows[k + i]);
+    transpose<Value>(tile);
     for (int c = 0; c < size; ++c)
-      _mm_store_si128(reinterpret_cast<__m128i*>(out + c * 2 * kBlock + k), a[c]);
+      _mm_store_si128(reinterpret_cast<__m128i*>(out + c * 2 * kBlock + k), tile[c]);
+  }
+}
+
+// The way there: a group of columns, `n_rows` apart, to rows.
+template <class Value>
+void group_rows(const Value* columns, std::size_t n_rows, Value* table) {
+  constexpr int size = kGroup<Value>;
+  for (std::size_t k = 0; k < n_rows; k += size) {
+    __m128i tile[size];
+    for (int c = 0; c < size; ++c)
+      tile[c] = _mm_load_si128(reinterpret_cast<const __m128i*>(columns + c * n_rows + k));
+    transpose<Value>(tile);
+    for (int i = 0; i < size; ++i)
+      _mm_store_si128(reinterpret_cast<__m128i*>(table + k * size) + i, tile[i]);
   }
 }
 

@@ -136,6 +136,10 @@ struct PlacedValues {
   std::vector<std::uint8_t> has_missing;
   std::vector<std::uint64_t> missing;
 
+  std::size_t n_all() const {  // with that of the weights, in full groups
+    return (n_columns / kGroup<Value> + 1) * kGroup<Value>;
+  }
+
   void describe(TreeData<Value>& data) const {
     data.n_columns = n_columns;
     data.values = values;
@@ -155,7 +159,7 @@ class TreeRows {
              const LevelOrder& order, PlacedValues<Value>& placed) {
     const std::size_t n_places = n_words() * kBlock, n_columns = order.columns.size();
     placed.n_columns = n_columns;
-    placed.values = placed.memory.resize((n_columns + 1) * n_places);
+    placed.values = placed.memory.resize(placed.n_all() * n_places);
     placed.has_missing.assign(n_columns, 0);
     placed.missing.assign(n_columns * n_words(), 0);
     placed.cut.clear();
@@ -177,14 +181,10 @@ class TreeRows {
     constexpr std::size_t width = kGroup<Value>;
     placed.grouped = placed.values;
     if constexpr (width > 1) {
-      const std::size_t n_places = n_words() * kBlock, n_columns = placed.n_columns + 1;
-      const std::size_t n_groups = (n_columns + width - 1) / width;
-      placed.grouped = placed.grouped_memory.resize(n_groups * n_places * width);
-      for (std::size_t c = 0; c < n_columns; ++c) {
-        const Value* column = placed.values + c * n_places;
-        Value* out = placed.grouped + c / width * n_places * width + c % width;
-        for (std::size_t k = 0; k < n_places; ++k) out[k * width] = column[k];
-      }
+      const std::size_t n_places = n_words() * kBlock, n_all = placed.n_all();
+      placed.grouped = placed.grouped_memory.resize((n_all * n_places) + width);
+      for (std::size_t first = 0; first < n_all * n_places; first += width * n_places)
+        group_rows(placed.values + first, n_places, placed.grouped + first);
     }
   }
 
