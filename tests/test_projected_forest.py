@@ -107,17 +107,25 @@ def check_sums(prf, subsets, trees, weight):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("n", "n_outputs"), [(200, 1), (500, 2), (2000, 1)])
-def test_cells_of_all_sizes(n, n_outputs, seed):
-    """Cells start as bit sets over all rows, become lists, then blocks of 64 rows."""
+@pytest.mark.parametrize(
+    ("n", "n_columns", "n_outputs"), [(200, 6, 1), (500, 6, 2), (2000, 20, 1), (3000, 3, 1)]
+)
+def test_cells_of_all_sizes(n, n_columns, n_outputs, seed):
+    """Cells start as bit sets over all rows, become lists, then blocks of 64 rows and queries.
+
+    Blocks read 16 columns of one byte at once, or 8 of two where a column has over 253 cuts.
+    """
     rng = np.random.default_rng([n, seed])
-    X = random_matrix(rng, n, 6, levels=(0, 40, 6)[seed], missing=(0.0, 0.2, 0.2)[seed])
+    X = random_matrix(rng, n, n_columns, levels=(0, 40, 6)[seed], missing=(0.0, 0.2, 0.2)[seed])
     y = np.nan_to_num(X[:, :n_outputs]) ** 2 + rng.normal(size=(n, n_outputs))
-    model = RandomForestRegressor(
-        1, max_features=0.4, min_samples_leaf=3, random_state=seed, max_leaf_nodes=300
-    ).fit(X, y[:, 0])
+    model = RandomForestRegressor(1, max_features=0.4, min_samples_leaf=2, random_state=seed).fit(
+        X, y[:, 0]
+    )
     prf = projected(model, X, y, min_node_size=3, error="plain")
-    subsets = random_subsets(rng, 4, 6)
+    if (n, seed) == (3000, 0):
+        feature, threshold = prf.forest.feature, prf.forest.threshold
+        assert max(len(np.unique(threshold[feature == j])) for j in range(n_columns)) > 253
+    subsets = random_subsets(rng, 4, n_columns)
     sums, _ = prf._sums(subsets, range(1), np.zeros(1, np.uint8))
     queries = rng.choice(np.flatnonzero(prf.bags[0] == 0), 6, replace=False)
     tree = plain(model.estimators_[0]).tree_

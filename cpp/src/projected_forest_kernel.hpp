@@ -2,8 +2,8 @@
 //
 // A cell goes through up to three forms as cuts make it smaller, each the fastest for its size:
 // a bit set over all places of the tree, where a cut is an AND with a mask that all subsets share;
-// two lists of places (bag, queries) that a cut partitions; and, from 64 places on, a block, where
-// a set of rows is one word and a cut compares all its rows at once.
+// two lists of places (bag, queries) that a cut partitions; and, from 64 places of each kind on, a
+// block, where a set of rows is one word and all cells of the block are cut side by side.
 //
 // This header is compiled twice (portable and AVX2). Everything is in an unnamed namespace and the
 // hot path uses no library template, so that the linker can never mix the two builds.
