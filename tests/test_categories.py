@@ -1,5 +1,6 @@
 """Categories: the trees' own orders, no leak into unseen rows, known effects."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import oracles
 import pandas as pd
 import polars as pl
 import pytest
+from boosters import catboost, lightgbm, xgboost
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
@@ -175,6 +177,17 @@ def test_boosting_sees_a_factor_of_many_levels():
     # Each output has its own order of the levels: neither is served worse.
     assert (priced.by_output[0] > 0.75).all()
     assert (np.abs(priced.by_output[1]) < 0.05).all()
+
+
+@pytest.mark.parametrize("booster", [lightgbm, xgboost, catboost])
+def test_every_library_takes_factors(booster):
+    """Three split on the categories themselves; CatBoost gets mean targets."""
+    exp = discrete_experiment(n=3000, random_state=0)
+    size = "iterations" if booster is catboost else "n_estimators"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it looks at all columns at every split
+        est = ShapleyEffects(booster(**{size: 60}), random_state=0).fit(exp.X, exp.y)
+    assert np.abs(est.effects_ - exp.effects).sum() < 0.08
 
 
 def test_screen_looks_at_categories():

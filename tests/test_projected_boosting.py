@@ -424,6 +424,17 @@ def test_constant_target_explains_nothing():
     assert ProjectedBoosting(X, np.full(len(X), 3.0), random_state=0).explained_variance() == 0
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"verbose": False}, {"silent": True}, {"logging_level": "Info"}, {"random_state": 3}],
+)
+def test_catboost_settings_under_any_of_their_names(settings):
+    catboost = pytest.importorskip("catboost")
+    X, y = messy_data(n=100)
+    estimator = catboost.CatBoostRegressor(iterations=3, rsm=0.5, **settings)
+    assert ProjectedBoosting(X, y, estimator=estimator, random_state=0).values(HALF).v.max() < 1
+
+
 def test_noise_is_worth_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 5)), rng.standard_normal(600)

@@ -90,11 +90,14 @@ def categorical_data(n=500, seed=0):
     return X, y
 
 
-@pytest.mark.parametrize("library", ["hist_gradient_boosting", "lightgbm"])
+@pytest.mark.parametrize("library", ["hist_gradient_boosting", "lightgbm", "xgboost"])
 def test_categorical_splits(library):
     X, y = categorical_data()
     if library == "lightgbm":
         model = lightgbm(min_data_per_group=5, cat_smooth=1).fit(X, y, categorical_feature=[1])
+    elif library == "xgboost":
+        model = xgboost(enable_categorical=True, feature_types=["q", "c", "q"])
+        model.fit(X, y)
     else:
         model = hist_gradient_boosting(categorical_features=[1], min_samples_leaf=5).fit(X, y)
     ensemble = read_ensemble(model)

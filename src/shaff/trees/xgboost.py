@@ -54,12 +54,13 @@ def _refuse_other_kinds(learner: dict[str, Any]) -> None:
 
 
 def _read_tree(tree: dict[str, Any]) -> Tree:
-    if tree["categories"]:
-        raise NotImplementedError(
-            "XGBoost's splits on categories cannot be projected; give the categories as numbers, "
-            "or use HistGradientBoostingRegressor or LGBMRegressor."
-        )
-    left = np.array(tree["left_children"])
+    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
+    missing_left = np.array(tree["default_left"], dtype=bool)
+    sets = _category_sets(tree)
+    # The listed categories go right, all others left: the sides change their names.
+    swapped = list(sets)
+    left[swapped], right[swapped] = right[swapped], left[swapped]
+    missing_left[swapped] = ~missing_left[swapped]
     leaf = left == -1
     condition = np.array(tree["split_conditions"], dtype=np.float32)
     return Tree(
@@ -67,8 +68,20 @@ def _read_tree(tree: dict[str, Any]) -> Tree:
         # x < c is x <= the float32 number before c.
         threshold=np.nextafter(condition, np.float32(-np.inf)),
         left=np.where(leaf, 0, left),
-        right=np.where(leaf, 0, tree["right_children"]),
-        missing_left=np.array(tree["default_left"], dtype=bool),
+        right=np.where(leaf, 0, right),
+        missing_left=missing_left,
         value=np.where(leaf, condition, 0.0),
         gain=np.where(leaf, 0.0, tree["loss_changes"]),
+        left_categories=sets,
     )
+
+
+def _category_sets(tree: dict[str, Any]) -> dict[int, list[int]]:
+    """The categories that each split on categories lists."""
+    places = zip(
+        tree["categories_nodes"],
+        tree["categories_segments"],
+        tree["categories_sizes"],
+        strict=True,
+    )
+    return {node: tree["categories"][start : start + size] for node, start, size in places}

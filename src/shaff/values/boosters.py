@@ -22,12 +22,10 @@ FEW_CATEGORIES = 4
 _ONE_THREAD: dict[str, dict[str, Any]] = {
     "LGBMRegressor": {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
     "XGBRegressor": {"n_jobs": 1},
-    "CatBoostRegressor": {
-        "thread_count": 1,
-        "allow_writing_files": False,
-        "logging_level": "Silent",
-    },
-}
+    # It takes only one of its four names for how much to say.
+    "CatBoostRegressor": {"thread_count": 1, "allow_writing_files": False, "verbose": False,
+                          "logging_level": None, "silent": None, "verbose_eval": None},
+}  # fmt: skip
 # Parameters that sample columns, per node, level or tree, and the value that means "all".
 _COLUMN_SAMPLING = {
     "HistGradientBoostingRegressor": ("max_features",),
@@ -117,7 +115,10 @@ def check_booster(estimator: Any) -> None:
 
 def takes_categories(estimator: Any) -> bool:
     """Whether the library splits on categories in a way that can be projected."""
-    return library_class(estimator) in ("HistGradientBoostingRegressor", "LGBMRegressor")
+    name = library_class(estimator)
+    if name == "XGBRegressor":
+        return bool(estimator.get_params()["tree_method"] != "exact")
+    return name != "CatBoostRegressor"
 
 
 def max_native(n_rows: int) -> int:
@@ -136,14 +137,19 @@ def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:
     """An unfitted clone held to one thread and to the seed."""
     model = clone(estimator)
     name = library_class(estimator)
-    model.set_params(**_ONE_THREAD.get(name, {}), **_seed(name, seed))
+    model.set_params(**_ONE_THREAD.get(name, {}), **{_seed_name(model): seed})
     if name == "HistGradientBoostingRegressor" and categorical.any():
         model.set_params(categorical_features=categorical)
+    if name == "XGBRegressor" and categorical.any():
+        types = ["c" if is_category else "q" for is_category in categorical]
+        model.set_params(enable_categorical=True, feature_types=types)
     return model
 
 
-def _seed(name: str, seed: int) -> dict[str, int]:
-    return {"random_seed" if name == "CatBoostRegressor" else "random_state": seed}
+def _seed_name(model: Any) -> str:
+    """CatBoost lists only what was set, and takes either name but not both."""
+    named = library_class(model) != "CatBoostRegressor" or "random_state" in model.get_params()
+    return "random_state" if named else "random_seed"
 
 
 def fit(
