@@ -1,6 +1,7 @@
 // Comparisons of up to 64 rows at once: the result is a bit mask, a bit per row.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #if defined(__SSE2__)
@@ -16,8 +17,18 @@ namespace {  // a copy per build: see projected_forest_kernel.hpp
 inline std::uint32_t first_bit(std::uint64_t word) {
 #if defined(__BMI__)
   return static_cast<std::uint32_t>(_tzcnt_u64(word));
-#else
+#elif defined(__GNUC__)
   return word == 0 ? 64 : static_cast<std::uint32_t>(__builtin_ctzll(word));
+#else  // library templates only where there is one build
+  return static_cast<std::uint32_t>(std::countr_zero(word));
+#endif
+}
+
+inline std::uint32_t count_bits(std::uint64_t word) {
+#if defined(__GNUC__)
+  return static_cast<std::uint32_t>(__builtin_popcountll(word));
+#else
+  return static_cast<std::uint32_t>(std::popcount(word));
 #endif
 }
 

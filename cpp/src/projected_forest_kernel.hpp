@@ -55,9 +55,8 @@ struct Sides {  // rows of a block
 struct Digits {
   std::uint64_t ones, twos, fours;
   std::uint32_t weight(std::uint64_t bag) const {
-    return static_cast<std::uint32_t>(__builtin_popcountll(bag) + __builtin_popcountll(bag & ones) +
-                                      2 * __builtin_popcountll(bag & twos) +
-                                      4 * __builtin_popcountll(bag & fours));
+    return count_bits(bag) + count_bits(bag & ones) + 2 * count_bits(bag & twos) +
+           4 * count_bits(bag & fours);
   }
 };
 
@@ -191,8 +190,7 @@ class Projection {
       const std::uint64_t word = s.frontier[word_begin_];
       if (word == 0) continue;
       s.frontier[word_begin_] = word & (word - 1);
-      return static_cast<std::int32_t>(word_begin_ * 64 +
-                                       static_cast<std::uint32_t>(__builtin_ctzll(word)));
+      return static_cast<std::int32_t>(word_begin_ * 64 + first_bit(word));
     }
     return -1;
   }
@@ -358,7 +356,7 @@ class Projection {
   std::uint32_t count_left(const std::uint64_t* mask, const Words& words) const {
     std::uint32_t count = 0;
     for (std::uint32_t w = words.begin; w < words.end; ++w)
-      count += static_cast<std::uint32_t>(__builtin_popcountll(s.cell[w] & mask[w]));
+      count += count_bits(s.cell[w] & mask[w]);
     return count;
   }
 
@@ -369,7 +367,7 @@ class Projection {
     double total = 0;
     for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
-        total += *part(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+        total += *part(w * 64 + first_bit(word));
       }
     }
     return total >= t.min_node_size;
@@ -380,7 +378,7 @@ class Projection {
     clear(s.sums);
     for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w]; word != 0; word &= word - 1) {
-        add(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+        add(s.sums, w * 64 + first_bit(word));
       }
     }
     has_sums_ = true;
@@ -394,7 +392,7 @@ class Projection {
     if (!has_sums_) return;
     for (std::uint32_t w = bag_words_.begin; w < bag_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask[w] ^ flip); word != 0; word &= word - 1) {
-        subtract(s.sums, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+        subtract(s.sums, w * 64 + first_bit(word));
       }
     }
   }
@@ -405,7 +403,7 @@ class Projection {
     for (std::uint32_t w = query_words_.begin; w < query_words_.end; ++w) {
       for (std::uint64_t word = s.cell[w] & (mask == nullptr ? ~std::uint64_t{0} : mask[w] ^ flip);
            word != 0; word &= word - 1) {
-        emit(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word)));
+        emit(w * 64 + first_bit(word));
       }
     }
   }
@@ -425,7 +423,7 @@ class Projection {
     for (std::uint32_t i = 0; i < n_words; ++i) {
       const std::uint32_t w = s.spare[i];
       std::uint64_t word = s.cell[w];
-      const auto here = static_cast<std::uint32_t>(__builtin_popcountll(word));
+      const auto here = count_bits(word);
       // Most words have few bits: three steps without a branch cover them.
       for (std::uint32_t k = 0; k < 3; ++k, word &= word - 1)
         places[count + k] = w * 64 + first_bit(word);
@@ -549,7 +547,7 @@ class Projection {
   void reach_frontier() {
     for (std::uint32_t w = word_begin_; w < word_end_; ++w) {
       for (std::uint64_t word = s.frontier[w]; word != 0; word &= word - 1) {
-        s.reach[w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word))] = live_;
+        s.reach[w * 64 + first_bit(word)] = live_;
       }
     }
   }
@@ -633,9 +631,9 @@ class Projection {
   }
 
   bool enough(std::uint64_t bag) const {
-    if (static_cast<std::uint32_t>(__builtin_popcountll(bag)) >= t.enough_places) return true;
+    if (count_bits(bag) >= t.enough_places) return true;
     double total = 0;
-    for (; bag != 0; bag &= bag - 1) total += *part(bag_[__builtin_ctzll(bag)]);
+    for (; bag != 0; bag &= bag - 1) total += *part(bag_[first_bit(bag)]);
     return total >= t.min_node_size;
   }
 
@@ -656,13 +654,13 @@ class Projection {
       sum_outputs(cell.bag);
     average(s.sums);
     for (std::uint64_t queries = cell.queries; queries != 0; queries &= queries - 1)
-      emit(query_[__builtin_ctzll(queries)]);
+      emit(query_[first_bit(queries)]);
   }
 
   void sum_one_output(std::uint64_t bag) {  // in registers
     double weight = 0, total = 0;
     for (; bag != 0; bag &= bag - 1) {
-      const double* row = t.part + 2 * bag_[__builtin_ctzll(bag)];
+      const double* row = t.part + 2 * bag_[first_bit(bag)];
       weight += row[0];
       total += row[1];
     }
@@ -672,7 +670,7 @@ class Projection {
 
   void sum_outputs(std::uint64_t bag) {
     clear(s.sums);
-    for (; bag != 0; bag &= bag - 1) add(s.sums, bag_[__builtin_ctzll(bag)]);
+    for (; bag != 0; bag &= bag - 1) add(s.sums, bag_[first_bit(bag)]);
   }
 
   // ---- sums, means, predictions ------------------------------------------------------------
