@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from boosters import ALL, catboost, hist_gradient_boosting, lightgbm, messy_data, xgboost
 from sklearn.linear_model import Ridge
 
-from shaff.trees import is_booster, read_ensemble
+from shaff import ShapleyEffects
+from shaff.columns import category_columns, recode
+from shaff.trees import category_codes, is_booster, read_ensemble
 from shaff.trees.coding import MISSING, Coding
 
 
@@ -107,6 +110,44 @@ def test_categorical_splits(library):
     assert_reads(model, X_new)
     coding = Coding.of(ensemble)
     np.testing.assert_allclose(walk_codes(coding, coding.encode(X_new)), ensemble.predict(X_new))
+
+
+def frame_with_categories(seed):
+    rng = np.random.default_rng(seed)
+    towns = ["Rome", "Oslo", "Bern", "Lima"] if seed else ["Rome", "Oslo", "Bern"]
+    frame = pd.DataFrame(
+        {
+            "x": rng.standard_normal(300),
+            "town": pd.Categorical(rng.choice(towns, 300)),
+            "year": pd.Categorical(rng.choice([3, 7, 12], 300)),
+        }
+    )
+    y = frame["x"] + (frame["town"] == "Oslo") * 2.0 + (frame["year"] == 7) * 1.0
+    frame.loc[rng.random(300) < 0.1, "town"] = None
+    return frame, y.to_numpy()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: hist_gradient_boosting(categorical_features="from_dtype"),
+        lambda: lightgbm(min_data_per_group=5),
+        lambda: xgboost(enable_categorical=True),
+    ],
+)
+def test_categories_of_the_frame_that_a_model_was_fitted_on(model):
+    fitted = model().fit(*frame_with_categories(seed=0))
+    frame, y = frame_with_categories(seed=0)
+    codes = category_codes(fitted, category_columns(frame))
+    assert set(codes) == {"town", "year"}
+    numbers = recode(frame, codes)
+    np.testing.assert_allclose(
+        read_ensemble(fitted).predict(numbers), fitted.predict(frame), rtol=1e-5, atol=1e-5
+    )
+    with_new_town, y = frame_with_categories(seed=1)
+    assert recode(with_new_town, codes)["town"].isna().sum() > 60
+    est = ShapleyEffects.from_fitted(fitted, with_new_town, y, random_state=0)
+    assert (est.effects_ > 0.05).all()
 
 
 def test_early_stopping_keeps_the_trees_that_predict():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -62,6 +63,41 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
     table = _read_frame(X, categorical) if is_frame(X) else _read_matrix(X, categorical)
     _check_columns(table)
     return table
+
+
+def category_columns(X: Any) -> list[str]:
+    """Names of the columns of a frame that hold categories."""
+    table = _read_frame(X, "auto")
+    return [name for name, is_it in zip(table.names, table.categorical, strict=True) if is_it]
+
+
+def recode(X: Any, codes: Mapping[str, Mapping[str, float]]) -> Any:
+    """A frame with labels replaced by numbers, column by column; unknown ones are missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.columns import recode
+    >>> recode(pd.DataFrame({"town": ["Rome", "Oslo", "Bern"]}), {"town": {"Rome": 0, "Oslo": 1}})
+       town
+    0   0.0
+    1   1.0
+    2   NaN
+    """
+    frame = nw.from_native(X, eager_only=True)
+    columns = [
+        nw.new_series(
+            name,
+            [
+                math.nan if is_missing(v) else code.get(str(v), math.nan)
+                for v in frame[name].to_list()
+            ],
+            nw.Float64,
+            backend=frame.implementation,
+        )
+        for name, code in codes.items()
+    ]
+    return frame.with_columns(*columns).to_native() if columns else X
 
 
 def _read_matrix(X: Any, categorical: str | Sequence[str | int]) -> Table:

@@ -19,7 +19,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._version import __version__
-from shaff.columns import Groups, Table, is_frame, read_players, read_table
+from shaff.columns import (
+    Groups,
+    Table,
+    category_columns,
+    is_frame,
+    read_players,
+    read_table,
+    recode,
+)
 from shaff.datasets import RandomState
 from shaff.designs import ForestPaths, check_design
 from shaff.evaluation import Checkpoint, fingerprint, progress_bar
@@ -38,6 +46,7 @@ from shaff.row_sample import sample_rows
 from shaff.run import Run, constant_result
 from shaff.solve import check_solver
 from shaff.subsets import FloatArray
+from shaff.trees import category_codes, is_booster
 from shaff.values.projected_forest import FOREST_ERRORS
 
 
@@ -212,7 +221,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         ----------
         model : fitted forest, booster or other model
             Trees keep their structure; what they predict is computed again from these rows. Any
-            other model labels the rows, and the labels are explained.
+            other model labels the rows, and the labels are explained. A booster that was fitted
+            on a frame with categories takes such a frame.
         X, y : the rows
             Models other than forests and boosters need no y.
         rows : {"held_out", "training"}
@@ -240,6 +250,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self = cls(estimator=model, **settings)
         if y is None and not is_projectable(model):
             y = model.predict(X)
+        if is_booster(model) and is_frame(X):
+            X = recode(X, category_codes(model, category_columns(X)))
         # Bags tell which of the training rows are in them: none may be left out.
         max_rows = None if rows == "training" else self.max_rows
         as_classes = is_classifier(model)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any, cast
+
+from sklearn.utils.validation import check_is_fitted
 
 from shaff.trees.ensemble import Ensemble
 
-__all__ = ["Ensemble", "is_booster", "read_ensemble"]
+__all__ = ["Ensemble", "category_codes", "is_booster", "read_ensemble"]
 
 # Class name -> module of its reader; a library is imported only when one of its models is given.
 _READERS = {
@@ -63,5 +66,29 @@ def read_ensemble(model: Any) -> Ensemble:
             f"{type(model).__name__} is not a booster that shaff can read; it reads "
             f"{', '.join(_READERS)}."
         )
-    reader = import_module(f"shaff.trees.{name}")
-    return cast("Callable[[Any], Ensemble]", reader.read)(model)
+    return cast("Callable[[Any], Ensemble]", _reader(name).read)(model)
+
+
+def _reader(name: str) -> ModuleType:
+    return import_module(f"shaff.trees.{name}")
+
+
+def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
+    """The numbers that a fitted booster gave to the labels of the named columns of categories.
+
+    Columns whose numbers are not known are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from shaff.trees import category_codes
+    >>> X = pd.DataFrame({"town": pd.Categorical(["Rome", "Oslo"] * 50)})
+    >>> model = HistGradientBoostingRegressor(categorical_features="from_dtype")
+    >>> category_codes(model.fit(X, range(100)), ["town"])
+    {'town': {'Oslo': 0.0, 'Rome': 1.0}}
+    """
+    check_is_fitted(model)
+    name = _reader_name(model)
+    codes = None if name is None else getattr(_reader(name), "category_codes", None)
+    return {} if codes is None else cast("dict[str, dict[str, float]]", codes(model, columns))

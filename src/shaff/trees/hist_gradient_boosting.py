@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from shaff.columns import is_missing
 from shaff.subsets import IntArray
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
 
@@ -58,21 +59,42 @@ def _input_columns(model: Any) -> tuple[IntArray, dict[int, IntArray]]:
         return np.arange(p), {}
     categorical = np.asarray(model.is_categorical_, dtype=bool)
     columns = np.concatenate([np.flatnonzero(categorical), np.flatnonzero(~categorical)])
+    return columns, {j: _numbers(labels) for j, labels in _labels(model).items()}
+
+
+def _labels(model: Any) -> dict[int, list[Any]]:
+    """The categories of each column without the missing one, which the encoder puts last."""
     encoder = model._preprocessor.named_transformers_["encoder"]
-    encoded = {
-        int(column): _whole_numbers(categories)
-        for column, categories in zip(np.flatnonzero(categorical), encoder.categories_, strict=True)
+    columns = np.flatnonzero(model.is_categorical_).tolist()
+    return {
+        column: [label for label in labels if not is_missing(label)]
+        for column, labels in zip(columns, encoder.categories_, strict=True)
     }
-    return columns, encoded
 
 
-def _whole_numbers(categories: Any) -> IntArray:
-    """The categories of a column without the missing one, which the encoder puts last."""
-    numbers = np.asarray(categories, dtype=np.float64)
-    numbers = numbers[~np.isnan(numbers)]
+def _numbers(labels: list[Any]) -> IntArray:
+    """What stands for the categories in a matrix: themselves, or their places if they are text."""
+    if any(isinstance(label, str) for label in labels):
+        return np.arange(len(labels))
+    numbers = np.asarray(labels, dtype=np.float64)
     if (numbers < 0).any() or (numbers != np.trunc(numbers)).any():
         raise NotImplementedError("Categories must be whole numbers from 0 on to be projected.")
     return numbers.astype(np.int64)
+
+
+def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
+    """The model's own encoder knows the labels."""
+    if model.is_categorical_ is None:
+        return {}
+    names = list(getattr(model, "feature_names_in_", []))
+    known = {names[j]: labels for j, labels in _labels(model).items() if names}
+    return {
+        name: dict(
+            zip(map(str, known[name]), _numbers(known[name]).astype(float).tolist(), strict=True)
+        )
+        for name in columns
+        if name in known
+    }
 
 
 def _read_tree(predictor: Any, columns: IntArray, encoded: dict[int, IntArray]) -> Tree:

@@ -26,6 +26,19 @@ def read(model: Any) -> Ensemble:
     )
 
 
+def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
+    """LightGBM numbers the labels of pandas' categories, column by column."""
+    levels = model.booster_.pandas_categorical or []
+    if levels and len(levels) != len(columns):
+        raise ValueError(
+            f"The model was fitted on {len(levels)} columns of categories, X has {len(columns)}."
+        )
+    return {
+        name: {str(label): float(k) for k, label in enumerate(labels)}
+        for name, labels in zip(columns, levels, strict=False)
+    }
+
+
 _ALIASES = {
     "learning_rate": ("learning_rate", "eta", "shrinkage_rate"),
     "lambda_l2": ("lambda_l2", "reg_lambda", "lambda"),

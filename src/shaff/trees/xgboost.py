@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,28 @@ def read(model: Any) -> Ensemble:
         shrinkage=float(training.get("reg_lambda", training.get("lambda"))),
         single_precision=True,
     )
+
+
+def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
+    """XGBoost keeps the labels of the columns of categories since version 3.1."""
+    booster = model.get_booster()
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    encoded = learner["gradient_booster"]["model"].get("cats", {}).get("enc", [])
+    labels = dict(zip(booster.feature_names or [], map(_labels, encoded), strict=False))
+    return {
+        name: {label: float(k) for k, label in enumerate(labels[name])}
+        for name in columns
+        if labels.get(name)
+    }
+
+
+def _labels(encoded: dict[str, Any]) -> list[str]:
+    """Labels as text; strings come as their bytes in one row, with where each begins."""
+    values = encoded["values"]
+    if "offsets" not in encoded:
+        return [str(value) for value in values]
+    text = bytes(value % 256 for value in values)
+    return [text[a:b].decode() for a, b in pairwise(encoded["offsets"])]
 
 
 def _n_trees(booster: Any, n_trees: int) -> int:
