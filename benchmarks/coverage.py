@@ -12,7 +12,7 @@ bias of the model included. The inputs, in order:
 - four have no effect: d1 and d2 correlate with each other, |x3| is a function of an input that
   has an effect, d3 is independent of everything. Tests that reject for them are false positives.
 
-`TRAINING_FACTOR` of `shaff.inference` was set on other data than these.
+The factors of `shaff.inference.training_factor` were set on other data (`benchmarks.calibration`).
 """
 
 from __future__ import annotations

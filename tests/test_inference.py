@@ -10,11 +10,13 @@ import pytest
 import shaff.effects as effects_module
 from shaff import ShapleyEffects, load_result
 from shaff.inference import (
-    TRAINING_FACTOR,
+    FLEXIBLE_FACTOR,
+    LINEAR_FACTOR,
     adjust_p_values,
     data_covariance,
     jackknife,
     null_p_values,
+    training_factor,
     uncertainty,
 )
 from shaff.protocols import Effects, Values
@@ -23,6 +25,8 @@ from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
 from shaff.values.ridge import RidgeValues
 from shaff.values.variance import Outcome
+
+FACTOR = training_factor(np.zeros(1), None)[0]
 
 
 def all_subsets(p: int) -> Subsets:
@@ -61,12 +65,10 @@ def test_data_variance_is_that_of_leaving_out_each_row():
     v = explained(y, predictions)
     psi = Outcome.of(y).influences((y - predictions) ** 2, v)
     errors = uncertainty(Effects(weights @ v, weights @ v, linear_map), Values(subsets, v, psi))
-    np.testing.assert_allclose(
-        errors.data, TRAINING_FACTOR * jackknife(weights @ left_out), rtol=0.03
-    )
+    np.testing.assert_allclose(errors.data, FACTOR * jackknife(weights @ left_out), rtol=0.03)
     of_all = jackknife(left_out[:1])
     assert errors.explained_variance_error == pytest.approx(
-        np.sqrt(TRAINING_FACTOR * of_all[0, 0]), rel=0.02
+        np.sqrt(FACTOR * of_all[0, 0]), rel=0.02
     )
     assert not errors.design.any()
     assert not errors.ensemble.any()
@@ -248,3 +250,27 @@ def test_the_progress_bar_shows_the_error_that_the_design_leaves(monkeypatch):
     assert len(shown) >= 2
     assert max(shown) < 0.2
     assert max(done for done, _ in notes) >= 60
+
+
+def test_flexible_effects_get_longer_bars():
+    factors = training_factor(np.array([0.3, 0.3, 0.3, 0.0]), np.array([0.4, 0.15, 0.0, 0.0]))
+    np.testing.assert_allclose(factors, [LINEAR_FACTOR, 1.5, FLEXIBLE_FACTOR, FLEXIBLE_FACTOR])
+    assert LINEAR_FACTOR < FACTOR < FLEXIBLE_FACTOR
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "least_squares"}, {"n_subsets": 4}])
+def test_a_curved_effect_gets_a_longer_bar_in_every_run(settings, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = X[:, 0] + np.sqrt(0.5) * (X[:, 1] ** 2 - 1) + 0.3 * rng.standard_normal(300)
+
+    def errors():
+        est = ShapleyEffects("boosting", random_state=0, **settings).fit(X, y)
+        return est.result_.standard_errors["data"][:2]
+
+    with_factors = errors()
+    monkeypatch.setattr("shaff.inference.LINEAR_FACTOR", 1.0)
+    monkeypatch.setattr("shaff.inference.FLEXIBLE_FACTOR", 1.0)
+    np.testing.assert_allclose(
+        (with_factors / errors()) ** 2, [LINEAR_FACTOR, FLEXIBLE_FACTOR], rtol=0.05
+    )

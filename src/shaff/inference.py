@@ -14,8 +14,10 @@ from shaff.subsets import FloatArray
 Units = npt.NDArray[np.intp]
 
 # The influences take the fitted models as given, but other rows would have given other models too.
-# On simulated data outside the benchmarks the variance over data sets was that many times larger.
-TRAINING_FACTOR = 1.4
+# On simulated data outside the benchmarks the variance over data sets was that many times larger:
+# the more so, the less of an effect a straight line tells.
+LINEAR_FACTOR, FLEXIBLE_FACTOR = 1.3, 1.7
+_UNKNOWN_SHARE = 0.25  # of the flexible part, where there is no linear game to compare with
 _ROWS_AT_ONCE = 10_000
 
 
@@ -50,13 +52,16 @@ class Uncertainty:
 
 
 def uncertainty(
-    effects: Effects, values: Values, row_groups: Units | None = None
+    effects: Effects,
+    values: Values,
+    row_groups: Units | None = None,
+    linear_effects: FloatArray | None = None,
 ) -> Uncertainty | None:
     """Error bars from the rows' influences, the design's covariance and the jackknife over trees.
 
     ``values`` holds the full set first, then the subsets that the solver was given, in order.
-    Rows of one group count as one observation. None if the solver has no linear map, or the
-    values carry no influences.
+    Rows of one group count as one observation. ``linear_effects`` are those of least squares, for
+    `training_factor`. None if the solver has no linear map, or the values carry no influences.
     """
     if effects.linear_map is None or values.influences is None:
         return None
@@ -67,13 +72,35 @@ def uncertainty(
     none = np.zeros_like(given_models)
     design = none if effects.covariance is None else effects.covariance
     ensemble = none if values.replicates is None else jackknife(weights @ values.replicates)
+    scale = np.sqrt(training_factor(effects.raw, linear_effects))
+    total = None if linear_effects is None else linear_effects.sum(keepdims=True)
+    factor_of_all = training_factor(values.v[:1], total)[0]
     return Uncertainty(
-        data=TRAINING_FACTOR * given_models,
+        data=given_models * np.outer(scale, scale),
         design=design,
         ensemble=ensemble,
-        explained_variance_error=float(np.sqrt(TRAINING_FACTOR * of_all[0, 0])),
+        explained_variance_error=float(np.sqrt(factor_of_all * of_all[0, 0])),
         p_values=null_p_values(effects.raw, np.diag(given_models + design + ensemble)),
     )
+
+
+def training_factor(effects: FloatArray, linear_effects: FloatArray | None) -> FloatArray:
+    """How much larger the variance over data sets is than that given the fitted models.
+
+    Between `LINEAR_FACTOR` and `FLEXIBLE_FACTOR`, by the share of each effect that least squares
+    does not find.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.inference import training_factor
+    >>> training_factor(np.array([0.2, 0.2]), np.array([0.2, 0.1])).round(2).tolist()
+    [1.3, 1.5]
+    """
+    share = np.full(len(effects), _UNKNOWN_SHARE)
+    if linear_effects is not None:
+        share = 1 - np.clip(linear_effects / np.maximum(effects, 1e-3), 0, 1)
+    return np.asarray(LINEAR_FACTOR + (FLEXIBLE_FACTOR - LINEAR_FACTOR) * share, dtype=np.float64)
 
 
 def _combined(weights: FloatArray, influences: npt.NDArray[np.float32]) -> FloatArray:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # More players than this are screened first: the Gaussian process needs a few subsets for each.
 SCREENED_ABOVE = 25
 # A screen that loses more of the explained variance than this is not used.
+LINEAR_GAME_UP_TO = 100  # players, where only error bars ask for it
 SCREEN_LOSS = 0.01
 # Sobol indices are added when their subsets are few beside those of the design.
 SOBOL_PLAYERS = 50
@@ -63,7 +64,8 @@ class Run:
         effects = self._solve(design, proposed, history, context)
         errors = None
         if v_all > 0:
-            errors = inference.uncertainty(effects, history, self.problem.row_groups)
+            linear = None if context.proxy is None else context.proxy.effects
+            errors = inference.uncertainty(effects, history, self.problem.row_groups, linear)
         first_order, total, n_more = self._sobol(values, history)
         result = self._assemble(
             kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes
@@ -107,9 +109,14 @@ class Run:
         return None if gains is None else np.array([gains[player].sum() for player in players])
 
     def _proxy(self, players: list[npt.NDArray[np.intp]]) -> Proxy | None:
-        """The linear game, where the data allow it: it halves the error on near-linear data."""
-        if "gaussian_process" not in (self.settings._design, self.settings._solver):
-            return None  # nobody else uses it, and it is costly for many players
+        """The linear game, where the data allow it.
+
+        It halves the design error of a Gaussian process on near-linear data, and error bars ask it
+        which effects are linear.
+        """
+        needed = "gaussian_process" in (self.settings._design, self.settings._solver)
+        if not needed and len(players) > LINEAR_GAME_UP_TO:
+            return None  # costly for many players
         problem, columns = self.problem, np.concatenate(players)
         plain = problem.y.shape[1] == 1 and not problem.table.categorical.any()
         single = len(columns) == len(players)
