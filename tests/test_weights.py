@@ -26,8 +26,15 @@ def rows():
     return X, y, rng.integers(1, 5, size=N)
 
 
-def same_errors(weighted: Values, repeated: Values, row_of, weight):
-    """Values, replicates, and the error bars that the influences give."""
+def same_answers(weighted, repeated, row_of):
+    """Predictions, values, replicates, and the error bars that the influences give."""
+    np.testing.assert_allclose(
+        weighted.predict(SUBSETS)[:, row_of], repeated.predict(SUBSETS), atol=1e-8
+    )
+    same_errors(*(v.values(SUBSETS, influences=True) for v in (weighted, repeated)), row_of)
+
+
+def same_errors(weighted: Values, repeated: Values, row_of):
     np.testing.assert_allclose(weighted.v, repeated.v, atol=1e-8)
     if weighted.replicates is not None:
         np.testing.assert_allclose(weighted.replicates, repeated.replicates, atol=1e-8)
@@ -56,11 +63,7 @@ def test_projected_forest_counts_weights_as_rows(rows, error, categorical):
     repeated = ProjectedForest(
         grown.forest, X[row_of], y[row_of], grown.bags[:, row_of], orders=grown.orders, error=error
     )
-    np.testing.assert_allclose(
-        weighted.predict(SUBSETS)[:, row_of], repeated.predict(SUBSETS), atol=1e-8
-    )
-    parts = [prf.values(SUBSETS, influences=True) for prf in (weighted, repeated)]
-    same_errors(*parts, row_of, weight)
+    same_answers(weighted, repeated, row_of)
 
 
 def test_projected_boosting_counts_weights_as_rows(rows):
@@ -74,11 +77,7 @@ def test_projected_boosting_counts_weights_as_rows(rows):
     repeated = ProjectedBoosting.from_fitted(
         model, X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of]), **settings
     )
-    np.testing.assert_allclose(
-        weighted.predict(SUBSETS)[:, row_of], repeated.predict(SUBSETS), atol=1e-8
-    )
-    parts = [part.values(SUBSETS, influences=True) for part in (weighted, repeated)]
-    same_errors(*parts, row_of, weight)
+    same_answers(weighted, repeated, row_of)
 
 
 def test_variances_of_outputs_count_weights_as_rows(rows):

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 # More players than this are screened first: the Gaussian process needs a few subsets for each.
 SCREENED_ABOVE = 25
 # A screen that loses more of the explained variance than this is not used.
-LINEAR_GAME_UP_TO = 100  # players, where only error bars ask for it
 SCREEN_LOSS = 0.01
+# The linear game is costly for more players; where only error bars ask for it they do without.
+LINEAR_GAME_UP_TO = 100
 # Sobol indices are added when their subsets are few beside those of the design.
 SOBOL_PLAYERS = 50
 
@@ -116,7 +117,7 @@ class Run:
         """
         needed = "gaussian_process" in (self.settings._design, self.settings._solver)
         if not needed and len(players) > LINEAR_GAME_UP_TO:
-            return None  # costly for many players
+            return None
         problem, columns = self.problem, np.concatenate(players)
         plain = problem.y.shape[1] == 1 and not problem.table.categorical.any()
         single = len(columns) == len(players)
