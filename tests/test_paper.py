@@ -81,10 +81,15 @@ def test_every_table_and_figure_shows_the_defaults():
 def test_full_study_is_the_papers():
     tasks = FULL.tasks("shaff_published", "2")
     assert len(tasks) == 30
-    assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 500)}
+    assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 100)}
     assert [task.seed for task in FULL.tasks("williamson", "1a")] == [0, 1, 2]
-    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 30 + 30 + 30)
+    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 5 + 30 + 3 + 30)
     assert {task.n_rows for task in all_tasks(FULL)} >= set(CONVERGENCE_ROWS)
+
+
+def test_the_row_with_more_trees_has_the_trees_of_the_paper():
+    row = next(row for row in COMPETITORS.rows if row.effort == "more_trees")
+    assert {task.n_trees for task in row.tasks(FULL, "1b")} == {500}
 
 
 def test_a_study_can_be_made_smaller_and_start_elsewhere():
@@ -111,6 +116,8 @@ def test_every_row_names_a_system():
 TINY = Study(
     Effort(repetitions=2, n_trees=8, max_subsets=20, max_rows=150),
     Effort(repetitions=1, n_trees=4, max_subsets=12, max_rows=120),
+    Effort(repetitions=1, n_trees=16, max_subsets=20, max_rows=150),
+    Effort(repetitions=1, n_trees=8, max_subsets=30, max_rows=150),
     Effort(repetitions=1, n_trees=4, max_subsets=12, max_rows=500),
     Effort(repetitions=1, n_trees=2, max_subsets=70, max_rows=60),
 )
@@ -207,8 +214,8 @@ def test_claims_are_judged_by_the_runs(tmp_path):
     fill(store, FULL.tasks("pairs_projected", "1a")[:1], (0.7,))
     fill(store, FULL.tasks("mdi", "3")[:1], (0.2,), effects=(0.3, 0.3, 0.1, 0.0, 0.01, 0.05))
     text = claims_markdown(Results(FULL, store))
-    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 (1) against 0.200 (1) |" in text
-    assert "(PRF values, 1a). | holds | 0.300 (1) against 0.700 (1) |" in text
+    assert "than SAGE in experiment 1a. | **does not hold** | 0.300 against 0.200 (1) |" in text
+    assert "(PRF values, 1a). | holds | 0.300 against 0.700 (1) |" in text
     assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 (1) |" in text
     assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 (1) |" in text
     assert text.count("no run") == len(CLAIMS) - 4
@@ -220,9 +227,18 @@ def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
     fill(store, QUICK.tasks("williamson", "1a"), (0.2,))
     sentence = "than Williamson in experiment 1a. |"
     assert f"{sentence} no run" in claims_markdown(Results(QUICK, store))
-    fill(store, QUICK.tasks("shaff_published", "1a", like="williamson"), (0.3,))
+    same_sizes = QUICK.tasks("shaff_published", "1a", effort=QUICK.effort("williamson"))
+    fill(store, same_sizes, (0.3,))
     text = claims_markdown(Results(QUICK, store))
-    assert f"{sentence} **does not hold** | 0.300 (1) against 0.200 (1) |" in text
+    assert f"{sentence} **does not hold** | 0.300 against 0.200 (1) |" in text
+
+
+def test_systems_are_compared_on_the_same_data(tmp_path):
+    store = RunStore(tmp_path / "runs.json")
+    fill(store, FULL.tasks("shaff_published", "2")[:3], (0.1, 0.2, 0.9), effects=[0.0] * 15)
+    fill(store, FULL.tasks("sage", "2")[:2], (0.3, 0.5), effects=[0.0] * 15)
+    text = claims_markdown(Results(FULL, store))
+    assert "than SAGE in experiment 2. | holds | 0.150 against 0.400 ± 0.050 (2) |" in text
 
 
 def test_effects_stand_under_the_exact_ones(tmp_path):

@@ -27,17 +27,18 @@ class Claim:
 def _ratio(
     system: str, other: str, experiment: str, holds: Callable[[float], bool]
 ) -> Callable[[Results], Verdict]:
-    """Compare the mean errors of two systems by their ratio, both in the sizes of the other."""
+    """Compare the mean errors of two systems on the same data by their ratio."""
 
     def check(results: Results) -> Verdict:
-        ours, theirs = (
-            [run.error for run in results.runs(name, experiment, like=other)]
-            for name in (system, other)
-        )
-        if not ours or not theirs:
+        pairs = results.pairs(system, other, experiment)
+        if not pairs:
             return None
-        text = f"{np.mean(ours):.3f} ({len(ours)}) against {np.mean(theirs):.3f} ({len(theirs)})"
-        return holds(float(np.mean(ours) / np.mean(theirs))), text
+        errors = np.array([[run.error for run in pair] for pair in pairs])
+        ours, theirs = errors.mean(axis=0)
+        text = f"{ours:.3f} against {theirs:.3f}"
+        if len(pairs) > 1:
+            text += f" ± {np.diff(errors, axis=1).std(ddof=1) / np.sqrt(len(pairs)):.3f}"
+        return holds(float(ours / theirs)), f"{text} ({len(pairs)})"
 
     return check
 

@@ -18,8 +18,8 @@ from shaff.paper.systems import draw_experiment
 from shaff.paper.tables import FIGURES, TABLES, Row, Table
 
 _CLAIMS_REMARK = (
-    "Means of the repetitions in brackets, both systems in the same sizes. Where these are few "
-    "and the numbers close, more repetitions may turn a verdict."
+    "Errors are means of the repetitions in brackets, of both systems on the same data and in the "
+    "same sizes; ± is the standard error of their difference."
 )
 
 
@@ -54,7 +54,7 @@ def _markdown(header: Sequence[str], body: Sequence[Sequence[str]], n_columns: i
 
 def _cell(row: Row, experiment: str, results: Results) -> str:
     printed = row.printed.get(experiment)
-    found = _mean(results.runs(row.system, experiment, row.n_subsets, row.like))
+    found = _mean(results.found(row.tasks(results.study, experiment)))
     return f"{found} | {'–' if printed is None else f'{printed:.2f}'}"
 
 
@@ -110,6 +110,8 @@ def settings_markdown(study: Study) -> str:
         f"- Systems with one model: {_effort(study.one_model, study)}.",
         f"- Systems that fit a forest for every subset ({retrained}): "
         f"{_effort(study.retrained, study)}.",
+        f"- SHAFF with more trees: {_effort(study.more_trees, study)}.",
+        f"- SAGE with more subsets: {_effort(study.more_subsets, study)}.",
         f"- Convergence: {_effort(study.convergence, study)}.",
         f"- Times of Table 2: {_effort(study.growth, study)}.",
         "- The defaults of shaff use neither these trees nor K: they choose model and subsets.",

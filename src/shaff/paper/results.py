@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,22 +29,27 @@ class Results:
     study: Study
     store: RunStore
 
-    def runs(
-        self, system: str, experiment: str, n_subsets: int = N_SUBSETS, like: str | None = None
-    ) -> list[Run]:
-        """Of one cell of a table."""
-        return self._found(self.study.tasks(system, experiment, n_subsets, like))
+    def found(self, tasks: Iterable[Task]) -> list[Run]:
+        """Those of the tasks that were run."""
+        return [run for task in tasks if (run := self.store.get(task)) is not None]
+
+    def pairs(self, system: str, other: str, experiment: str) -> list[tuple[Run, Run]]:
+        """Of two systems, on the same data and in the sizes of the other."""
+        effort = self.study.effort(other)
+        both = zip(
+            *(self.study.tasks(name, experiment, effort=effort) for name in (system, other)),
+            strict=True,
+        )
+        found = [(self.store.get(task), self.store.get(its)) for task, its in both]
+        return [(run, its) for run, its in found if run is not None and its is not None]
 
     def converging(self, system: str, experiment: str, n_rows: int) -> list[Run]:
         """Of one point of the convergence plot."""
-        return self._found(convergence_tasks(self.study, system, experiment, n_rows))
-
-    def _found(self, tasks: list[Task]) -> list[Run]:
-        return [run for task in tasks if (run := self.store.get(task)) is not None]
+        return self.found(convergence_tasks(self.study, system, experiment, n_rows))
 
     def effects(self, system: str, experiment: str) -> FloatArray | None:
         """Estimated effects, shape (n_repetitions, n_variables), or None without a run."""
-        runs = self.runs(system, experiment)
+        runs = self.found(self.study.tasks(system, experiment))
         return np.array([run.effects for run in runs]) if runs else None
 
     def curves(self) -> list[Curve]:

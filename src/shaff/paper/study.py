@@ -26,7 +26,7 @@ Tell = Callable[[Task, Run, int], None]
 def table_tasks(study: Study, tables: Iterable[Table] = TABLES) -> list[Task]:
     """The runs behind tables."""
     cells = (
-        study.tasks(row.system, experiment, row.n_subsets, row.like)
+        row.tasks(study, experiment)
         for table in tables
         for row in table.rows
         for experiment in table.experiments

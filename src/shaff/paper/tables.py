@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shaff.paper.plan import N_SUBSETS
+from shaff.paper.plan import N_SUBSETS, Study
+from shaff.paper.runs import Task
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,20 @@ class Row:
     printed : dict of str to float
         The paper's cumulative absolute error by experiment; absent where it has none.
     n_subsets : int
-    like : str or None
-        Another system whose rows, subsets, trees and repetitions are used.
+    effort : str or None
+        Rows, trees and repetitions: an effort of the study by name, in place of the system's own.
     """
 
     label: str
     system: str
     printed: dict[str, float] = field(default_factory=dict)
     n_subsets: int = N_SUBSETS
-    like: str | None = None
+    effort: str | None = None
+
+    def tasks(self, study: Study, experiment: str) -> list[Task]:
+        """The runs behind one cell."""
+        effort = None if self.effort is None else getattr(study, self.effort)
+        return study.tasks(self.system, experiment, self.n_subsets, effort)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Table:
 
 DEFAULTS = Row("shaff, defaults", "shaff")
 # Beside systems that fit a forest for every subset, which get less effort.
-LIKE_RETRAINED = Row("SHAFF, sizes of the retrained", "shaff_published", like="williamson")
+LIKE_RETRAINED = Row("SHAFF, sizes of the retrained", "shaff_published", effort="retrained")
 
 COMPETITORS = Table(
     "Table 3: SHAFF against other Shapley algorithms",
@@ -51,8 +57,9 @@ COMPETITORS = Table(
         Row("SHAFF", "shaff_published", {"1a": 0.25, "1b": 0.80, "2": 0.15}),
         Row("Williamson", "williamson", {"1a": 0.64, "1b": 1.17, "2": 0.24}),
         LIKE_RETRAINED,
+        Row("SHAFF, more trees", "shaff_published", effort="more_trees"),
         Row("SAGE", "sage", {"1a": 0.33, "1b": 1.16, "2": 0.18}),
-        Row("SAGE, K = 3000", "sage", {}, 3000),
+        Row("SAGE, K = 3000", "sage", {}, 3000, effort="more_subsets"),
         DEFAULTS,
     ),
 )
