@@ -10,6 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import comb
 
 from shaff.datasets import shapley_values
+from shaff.designs.exhaustive import ExhaustiveDesign
+from shaff.designs.kernel_draws import KernelDrawsDesign
+from shaff.designs.leverage import LeverageDesign
+from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets, log_kernel_weight
 
@@ -137,3 +141,37 @@ def test_two_thousand_players():
     solved = LeastSquaresSolver(active=active).solve(subsets, v, float(effects.sum()))
     np.testing.assert_allclose(solved.raw, effects, atol=1e-9)
     np.testing.assert_allclose(solved.effects, effects, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: KernelDrawsDesign(12, 200, seed),
+        lambda seed: KernelDrawsDesign(12, 100, seed, paired=True),
+        lambda seed: LeverageDesign(12, 120, seed),
+        lambda seed: MonteCarloDesign(12, 120, seed),
+    ],
+    ids=["kernel_draws", "paired_draws", "leverage", "monte_carlo"],
+)
+def test_design_error_is_the_spread_over_designs(make):
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(12, 3))
+
+    def game(subsets):
+        # Of third order: pairs of complements alone solve games of second order.
+        return np.prod(subsets.masks() @ directions, axis=1)
+
+    v_all = float(game(Subsets.full(12))[0])
+    solved = []
+    for seed in range(60):
+        subsets = make(seed).subsets
+        solved.append(LeastSquaresSolver().solve(subsets, game(subsets), v_all))
+    spread = np.std([effects.raw for effects in solved], axis=0, ddof=1)
+    reported = np.sqrt(np.mean([np.diag(effects.covariance) for effects in solved], axis=0))
+    assert 0.9 < np.median(reported / spread) < 1.4
+
+
+def test_all_subsets_leave_no_design_error():
+    subsets = ExhaustiveDesign(4).subsets
+    v = np.random.default_rng(0).random(len(subsets))
+    assert not LeastSquaresSolver().solve(subsets, v, 1.0).covariance.any()

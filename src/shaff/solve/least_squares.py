@@ -7,7 +7,11 @@ from scipy.linalg import pinvh
 from scipy.optimize import nnls
 
 from shaff.protocols import Effects
+from shaff.solve.exact import is_complete
 from shaff.subsets import BoolArray, FloatArray, Subsets
+
+# A subset whose residual is free by less than this has fixed the solution by itself.
+_LEAST_FREEDOM = 0.1
 
 
 class LeastSquaresSolver:
@@ -37,7 +41,7 @@ class LeastSquaresSolver:
         self.active = active
 
     def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
-        """Effects of all players, and the linear map of the unconstrained solution."""
+        """Effects of all players, and map and design error of the unconstrained solution."""
         active = np.ones(subsets.n_players, bool) if self.active is None else self.active
         players = np.flatnonzero(active)
         rows = subsets.masks()[:, players].astype(np.float64)
@@ -50,7 +54,31 @@ class LeastSquaresSolver:
         if self.constrained:
             effects = np.zeros(subsets.n_players)
             effects[players] = _non_negative(rows, weight, v, v_all)
-        return Effects(effects, raw, linear_map)
+        return Effects(effects, raw, linear_map, design_covariance(subsets, v, raw, linear_map))
+
+
+def design_covariance(
+    subsets: Subsets, v: FloatArray, raw: FloatArray, linear_map: FloatArray
+) -> FloatArray:
+    """Design error of the least-squares solution, from its residuals.
+
+    The sandwich estimate with leverage correction (HC2) over the draws, where a subset and its
+    complement are one draw if all come in pairs. A subset that was drawn several times counts as
+    one draw, and one that was sure to be drawn counts too, which errs on the safe side. What no
+    sampler would ever draw, such as subsets that are on no path of a forest, it cannot know.
+    """
+    if is_complete(subsets):
+        return np.zeros((len(raw), len(raw)))
+    masks, weights = subsets.masks().astype(np.float64), linear_map[:, :-1].T
+    pulls, leverage = weights * (v - masks @ raw)[:, None], (masks * weights).sum(axis=1)
+    position = {key: index for index, key in enumerate(subsets.keys())}
+    partner = np.array([position.get(key, -1) for key in subsets.complement().keys()])
+    if (partner >= 0).all():
+        first = np.flatnonzero(np.arange(len(partner)) < partner)
+        second = partner[first]
+        pulls, leverage = pulls[first] + pulls[second], leverage[first] + leverage[second]
+    pulls /= np.sqrt(np.maximum(1 - leverage, _LEAST_FREEDOM))[:, None]
+    return np.asarray(pulls.T @ pulls, dtype=np.float64)
 
 
 def _constrained_sum_map(rows: FloatArray, weight: FloatArray) -> FloatArray:
