@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from shaff._words import column_sentence
 from shaff.subsets import BoolArray, FloatArray
 
 MIN_ROWS = 10
@@ -84,35 +85,6 @@ def looks_like_code(label: str) -> bool:
     [True, False, False, False]
     """
     return _CODE.match(label) is not None
-
-
-def listed(names: Sequence[str], limit: int = 8) -> str:
-    """Names in quotes, the first few of many.
-
-    Examples
-    --------
-    >>> from shaff.columns import listed
-    >>> listed(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
-    shown = ", ".join(map(repr, names[:limit]))
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
-
-
-def column_sentence(names: Sequence[str], said: str) -> str:
-    """A sentence of one or several columns; ``said`` begins with "holds", "has" or "mixes".
-
-    Examples
-    --------
-    >>> from shaff.columns import column_sentence
-    >>> column_sentence(["a", "b"], "holds dates.")
-    "Columns 'a', 'b' hold dates."
-    """
-    if len(names) == 1:
-        return f"Column {names[0]!r} {said}"
-    verb, _, rest = said.partition(" ")
-    plural = {"holds": "hold", "has": "have", "mixes": "mix"}[verb]
-    return f"Columns {listed(names)} {plural} {rest}"
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
