@@ -133,7 +133,7 @@ def test_names_that_differ_in_blanks_only_are_numbered():
 def test_the_caption_says_what_is_drawn():
     errors = {"data": [0.01, 0.02, 0.03]}
     caption = make_result(3, standard_errors=errors).plot().ax_.get_xlabel()
-    assert caption.splitlines()[-1] == "line: 95 % interval"
+    assert caption.splitlines()[-1] == "line: 95 % interval of the raw effect"
     result = make_result(3, standard_errors=errors)
     wide = EffectsDisplay.from_result(result, level=0.999).plot().ax_.get_xlabel()
     assert "line: 99.9 % interval" in wide

@@ -292,7 +292,7 @@ def _caption(shown: EffectsDisplay) -> str:
         suffix = " (nothing is explained out of sample)"
     key = []
     if shown.low is not None:
-        key.append(f"line: {100 * shown.level:g} % interval")
+        key.append(f"line: {100 * shown.level:g} % interval of the raw effect")
     # A bar that is too short to be seen is not seen to be pale.
     visible = 0.005 * np.abs(shown.effects).max(initial=0.0)
     pale = zip(_unsure(shown), shown.effects, strict=True)

@@ -329,7 +329,8 @@ class EffectsResult:
         whose = f"of the variance of {self._target} out of sample"
         if v <= 0:
             figures = ", ".join(filter(None, (f"estimate {_number(v)}", spread)))
-            return f"The players explain nothing {whose} ({figures}): all effects are 0."
+            zero = "" if self.effects.any() else ": all effects are 0"
+            return f"The players explain nothing {whose} ({figures}){zero}."
         spread = spread and f" ({spread})"
         return f"The players explain {v:.3f}{spread} {whose}; {_number(1 - v)} remains."
 
