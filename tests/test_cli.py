@@ -263,6 +263,7 @@ def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
     ("words", "message"),
     [
         (["--json", "no/such/r.json"], "--json: there is no folder no/such"),
+        (["--json", "data.csv/r.json"], "--json: there is no folder data.csv"),
         (["--plot", "no/such/p.png"], "--plot: there is no folder no/such"),
         (["--json", "."], "--json: cannot write to .: it is a folder"),
         (["--max-rows", "-1"], "10"),

@@ -229,7 +229,7 @@ BAD_INPUT = {
     "inf_in_frame": (
         lambda X, y: (pd.DataFrame(with_value(X, np.inf), columns=list("abcd")), y),
         {},
-        r"Column 'a' holds infinite values",
+        r"Columns 'a', 'b', 'c', 'd' hold infinite values",
     ),
     "few_rows": (lambda X, y: (X[:9], y[:9]), {}, r"n_samples=9 rows; shaff needs at least 10"),
     "double_names": (

@@ -50,7 +50,7 @@ def check_target(path: str | os.PathLike[str]) -> bool:
     """
     try:
         mode = os.stat(path).st_mode  # of what a link points to
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return True
     refused = ((stat.S_ISDIR, "folder"), (stat.S_ISBLK, "disk"), (stat.S_ISSOCK, "socket"))
     for is_kind, kind in refused:

@@ -64,7 +64,7 @@ def check_table(X: Any) -> None:
         ...
     TypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
         raise TypeError(
             f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
         )
