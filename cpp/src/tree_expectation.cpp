@@ -72,7 +72,9 @@ class Walk {
   double left_share(Index node) const { return tree_.cover[tree_.left[node]] / tree_.cover[node]; }
 
   // The largest float under a threshold: a float is <= it if and only if it is <= the threshold.
+  // Scikit-learn before 1.7 may leave NaN as a threshold: no value is <= NaN.
   static float float_below(double threshold) {
+    if (std::isnan(threshold)) return -INFINITY;
     const float rounded = static_cast<float>(threshold);
     return rounded > threshold ? std::nextafter(rounded, -INFINITY) : rounded;
   }
