@@ -73,7 +73,7 @@ shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int
 nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
                              const In<std::int32_t>& left, const In<std::int32_t>& right,
                              std::size_t n_words) {
-  const shaff::ForestView forest{view(offsets), {view(feature), {}, view(left), view(right), {}}};
+  const shaff::ForestShape forest{view(offsets), {view(feature), view(left), view(right)}};
   shaff::SubsetCounts counted;
   {
     nb::gil_scoped_release release;
