@@ -196,18 +196,29 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
   }
 }
 
+// Neither results nor the cancel flag are converted: the core would write or watch a copy. Nor are
+// codes, since the narrower overload would take wide ones.
+template <class Code>
+void def_project_forest(nb::module_& m) {
+  m.def("project_forest", &project_forest<Code>, "offsets"_a, "feature"_a, "cut"_a, "left"_a,
+        "right"_a, "missing_left"_a, "codes"_a.noconvert(), "has_missing"_a, "rank_offset"_a,
+        "category_rank"_a, "bags"_a, "row_weight"_a, "is_query"_a, "targets"_a, "min_node_size"_a,
+        "first_tree"_a, "last_tree"_a, "subsets"_a, "sum"_a.noconvert(),
+        "sum_squares"_a.noconvert(), "cancel"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
   m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a,
         "n_words"_a);
-  m.def("project_forest", &project_forest<std::uint16_t>);
-  m.def("project_forest", &project_forest<std::uint32_t>);
+  def_project_forest<std::uint16_t>(m);
+  def_project_forest<std::uint32_t>(m);
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
-        "residual"_a.noconvert(), "cancel"_a);
+        "residual"_a.noconvert(), "cancel"_a.noconvert());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
-        "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a);
+        "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());
 }
