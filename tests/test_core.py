@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -143,3 +145,97 @@ def test_wide_codes_are_not_narrowed():
     arguments = forest_arguments(codes=codes, row_weight=np.ones(4, dtype=np.float32))
     _core.project_forest(**arguments)
     assert_array_equal(arguments["sum"].ravel(), [2, 0, 0, 1.5])
+
+
+def changed(array, index, value):
+    array = array.copy()
+    array[index] = value
+    return array
+
+
+@pytest.mark.parametrize("call", list(CALLS))
+def test_wrong_trees_are_refused(call):
+    arguments = CALLS[call]()
+    n_nodes = len(arguments["feature"])
+    wrong = [
+        ("feature", 0, 64, "column that does not exist"),
+        ("left", 0, n_nodes, "child does not follow its parent"),
+        ("left", 0, -1, "child does not follow its parent"),
+        ("right", 0, 0, "child does not follow its parent"),  # would go round for ever
+    ]
+    for name, index, value, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            call(**arguments | {name: changed(arguments[name], index, value)})
+    for name in {"left", "right", "threshold", "cut", "missing_left", "cover", "value"}:
+        if name in arguments:
+            with pytest.raises(ValueError, match="node arrays differ in length"):
+                call(**arguments | {name: arguments[name][:-1]})
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if c is not _core.add_tree_expectation])
+def test_offsets_must_rise_within_the_nodes(call):
+    name = "tree_offset" if call is _core.replay_boosting else "offsets"
+    for wrong in ([], [-1, 3, 6], [0, 0, 6], [0, 7, 6], [0, 3, 9]):
+        with pytest.raises(ValueError, match="offset"):
+            call(**CALLS[call](**{name: np.array(wrong, dtype=np.int64)}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"category_set": np.array([-1, -1, -1, 1, -1, -1], dtype=np.int32)},
+        {"set_offset": np.array([0, 2])},
+        {"set_offset": np.array([1, 0])},
+        {"set_offset": np.zeros(0, dtype=np.int64)},
+    ],
+)
+def test_category_sets_must_exist(changes):
+    with pytest.raises(ValueError, match=r"category set|set offsets"):
+        _core.replay_boosting(**replay_arguments(**changes))
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_rows_must_exist(row):
+    for changes in (
+        {"rows": np.array([0, row], dtype=np.int32)},
+        {"background_rows": np.array([[row]], dtype=np.int32)},
+    ):
+        with pytest.raises(ValueError, match="a row does not exist"):
+            _core.add_tree_expectation(**expectation_arguments(**changes))
+
+
+@pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
+def test_the_cancel_flag_must_be_there(call):
+    with pytest.raises(ValueError, match="cancel flag is empty"):
+        call(**CALLS[call](cancel=np.zeros(0, dtype=np.uint8)))
+
+
+def chain(n_levels):
+    """Children of a tree whose left children are all leaves."""
+    left, right = np.full((2, 2 * n_levels + 1), -1)
+    inner = np.arange(0, 2 * n_levels, 2)
+    left[inner], right[inner] = inner + 1, inner + 2
+    return left, right, np.where(left < 0, -1, 0)
+
+
+@pytest.mark.parametrize(("n_levels", "accepted"), [(5000, True), (5001, False)])
+def test_trees_too_deep_for_the_stack_are_refused(n_levels, accepted):
+    left, right, feature = chain(n_levels)
+    n = len(left)
+    expectation = expectation_arguments(
+        left=left, right=right, feature=feature, threshold=np.zeros(n), cover=np.ones(n),
+        missing_left=np.zeros(n, dtype=np.uint8), value=np.ones((n, 1)),
+    )  # fmt: skip
+    nodes = {"left": left, "right": right, "feature": feature, "category_set": np.full(n, -1)}
+    replay = replay_arguments(
+        **{name: array.astype(np.int32) for name, array in nodes.items()},
+        threshold=np.zeros(n, dtype=np.uint16), missing_left=np.zeros(n, dtype=np.uint8),
+        tree_offset=np.array([0, n]),
+    )  # fmt: skip
+    for call, arguments in (
+        (_core.add_tree_expectation, expectation),
+        (_core.replay_boosting, replay),
+    ):
+        expected = nullcontext() if accepted else pytest.raises(ValueError, match="5000 levels")
+        with expected:
+            call(**arguments)

@@ -44,7 +44,7 @@ class Walk {
   };
 
   bool by_cover() const { return background_order_.empty(); }
-  bool is_leaf(Index node) const { return tree_.left[node] < 0; }
+  bool is_leaf(Index node) const { return tree_.feature[node] < 0; }
   bool splits_on_known(Index node) const { return known_[tree_.feature[node]] != 0; }
 
   void find_known_below() {
