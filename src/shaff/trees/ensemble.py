@@ -122,11 +122,6 @@ class Ensemble:
         """Number of trees."""
         return len(self.tree_offset) - 1
 
-    def tree_features(self, tree: int) -> IntArray:
-        """Columns that a tree splits on, ascending."""
-        feature = self.feature[self.tree_offset[tree] : self.tree_offset[tree + 1]]
-        return np.unique(feature[feature != LEAF]).astype(np.int64)
-
     def column_gains(self) -> FloatArray:
         """Summed gain of the splits on each column, shape (n_columns,)."""
         splits = self.feature != LEAF

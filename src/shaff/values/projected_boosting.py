@@ -364,9 +364,8 @@ class ProjectedBoosting:
 
     def _grow_stage(self, clones: list[list[Any]], residuals: list[FloatArray], grown: int) -> None:
         for parts in clones:
-            for k, clone in enumerate(parts):
-                # A new seed: the same one would offer each stage the same columns again.
-                clone.set_params(max_iter=grown + STAGE_TREES, random_state=self._seed + k + grown)
+            for clone in parts:
+                clone.set_params(max_iter=grown + STAGE_TREES)
         self._fit(self._models, clones)
         for model, residual in zip(self._models, residuals, strict=True):
             trees = range(grown, grown + STAGE_TREES)
