@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pytest
@@ -128,6 +129,25 @@ def test_all_readable_formats_agree(run, frame, csv_file, tmp_path):
     assert len(outputs) == 1
 
 
+def test_untyped_text_is_read_like_typed_columns(run, frame, csv_file):
+    days = pl.date(2020, 1, 1) + pl.duration(days=pl.int_range(pl.len()))
+    hole = pl.when(pl.int_range(pl.len()) % 5 > 0).then("[bmi]")
+    typed = frame.with_columns(hole, day=days)
+    typed.write_parquet("typed.parquet")
+    text = typed.with_columns(
+        pl.col(pl.Float64).cast(pl.String).str.replace(".", ",", literal=True)
+    )
+    text.with_columns(pl.col("[bmi]").fill_null("?")).write_csv("text.csv", separator=";")
+    words = ["--target", "price", "--json", "-"]
+    results = [load_result(run("explain", f, *words)[1]) for f in ("typed.parquet", "text.csv")]
+    assert results[0].effects.tolist() == results[1].effects.tolist()
+    assert results[1].notes[:2] == (
+        "Columns 'Age', 'a, b', 'price' hold numbers with decimal commas.",
+        "Column '[bmi]' holds numbers with decimal commas but for '?': read as missing.",
+    )
+    assert results[1].notes[2:] == results[0].notes
+
+
 @pytest.mark.filterwarnings("ignore:Nothing is explained")
 @pytest.mark.parametrize(
     "drop", [["--drop", "Age,[bmi]"], ["--drop", "Age", "--drop", " [bmi] "], ["--drop", "a, b"]]
@@ -154,7 +174,7 @@ def test_unknown_columns_are_named_with_a_suggestion(fails, csv_file):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xlsx", b"", "must end in .csv"),
+        ("a.xlsx", b"", "must end in one of .csv, .tsv, .txt, .csv.gz"),
         ("a.parquet", b"not a parquet file", "cannot read a.parquet"),
         ("a.csv", b"", "cannot read a.csv"),
         ("a.csv", b"x,y\n\xff\xfe,1\n", "cannot read a.csv"),
@@ -163,7 +183,7 @@ def test_unknown_columns_are_named_with_a_suggestion(fails, csv_file):
         ("a.csv", b"x,x,y\n1,2,3\n", "more than one column named 'x'"),
         ("a.csv", b"x,y\n", "a.csv has no rows"),
         ("a.csv", b"x,y\n1,low\n2,high\n", "at least 10"),
-        ("a.csv", b"x,y\n1,1\n2,\n", "target 'y' is missing in 1 rows"),
+        ("a.csv", b"x,y\n1,1\n2,\n", "missing in 1 row: leave them out by --drop-missing-target"),
         ("a.csv", b"y\n1\n2\n", "no column is left"),
     ],
 )
@@ -171,6 +191,65 @@ def test_unusable_files(fails, tmp_path, monkeypatch, name, content, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content)
     assert message in fails("explain", name, "--target", "y")
+
+
+def test_a_name_with_blanks_is_suggested(fails, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x, Y \n1,2\n")
+    assert "did you mean ' Y '?" in fails("explain", "a.csv", "--target", "y")
+
+
+def test_rows_without_a_target_are_left_out_on_demand(run, frame, csv_file):
+    words = ["explain", "--target", "price", "--json", "-", "--published"]
+    holes = pl.when(pl.int_range(pl.len()) % 8 == 0).then(None).otherwise(pl.col("price"))
+    nans = frame.with_columns(price=holes.fill_null(float("nan")))
+    nans.write_parquet("holes.parquet")
+    nans.drop_nans().write_parquet("rest.parquet")
+    _, out, _ = run(*words, "holes.parquet", "--drop-missing-target")
+    result = load_result(out)
+    assert result.notes[0] == "Left out 10 rows in which 'price' is missing."
+    _, rest, _ = run(*words, "rest.parquet")
+    assert result.effects.tolist() == load_result(rest).effects.tolist()
+
+
+def test_wrong_types_are_one_line(fails, frame, csv_file):
+    lists = pl.Series("list", [[1.0, 2.0]] * frame.height)
+    days = pl.Series("day", [date(2020, 1, 1)] * frame.height)
+    frame.with_columns(lists, days).write_parquet("odd.parquet")
+    words = ["explain", "odd.parquet", "--target"]
+    assert "Column 'list' holds List(Float64)" in fails(*words, "price")
+    assert "y holds values of type list" in fails(*words, "list")
+    assert "y holds Date" in fails(*words, "day", "--drop", "list")
+
+
+def test_a_bug_keeps_its_traceback(csv_file, monkeypatch):
+    def buggy(*args, **kwargs):
+        return None + 1
+
+    monkeypatch.setattr(ShapleyEffects, "fit", buggy)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        main(["explain", str(csv_file), "--target", "price"])
+
+
+def test_help_and_wrong_words_need_no_heavy_imports(tmp_path):
+    script = (
+        "import sys\nfrom shaff.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "assert not {'sklearn', 'polars', 'scipy'} & sys.modules.keys()"
+    )
+    for words in (["--version"], ["--help"], ["explain", "none.csv", "--target", "y"]):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+
+
+def test_public_names_and_modules_are_found_on_demand():
+    script = (
+        "import shaff\nassert 'ShapleyEffects' in dir(shaff)\n"
+        "shaff.datasets.load_diabetes()\nassert not hasattr(shaff, 'nothing')\n"
+        "from shaff import *\nShapleyEffects, load_result, __version__"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
@@ -185,7 +264,11 @@ def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
     [
         (["--json", "no/such/r.json"], "--json: there is no folder no/such"),
         (["--plot", "no/such/p.png"], "--plot: there is no folder no/such"),
-        (["--json", "."], "--json: . is a folder"),
+        (["--json", "."], "--json: cannot write to .: it is a folder"),
+        (["--max-rows", "-1"], "10"),
+        (["--jobs", "0"], "'--jobs': 0 cores compute nothing: give 1 or more, or -1 for all"),
+        (["--seed", "-1"], "'--seed'"),
+        (["--drop", "Age,price"], "--drop: 'price' is the target"),
         (["--plot", "p.xyz"], "--plot: p.xyz must end in one of .png"),
         (["--seed", "abc"], "--seed"),
         (["--colour", "red"], "--colour"),

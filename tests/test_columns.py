@@ -82,12 +82,64 @@ def test_chosen_columns_are_categories_whatever_their_type():
         ([None] * N, ValueError, "'bad' has no value at all"),
         ([np.inf] * N, ValueError, "'bad' holds infinite values"),
         (pd.interval_range(0, N), TypeError, "'bad' holds"),
+        (pd.period_range("2020", periods=N, freq="M"), TypeError, r"period\[M\].*to_timestamp"),
+        (pd.arrays.SparseArray(np.eye(N)[0]), TypeError, r"Sparse\[float64.*to_dense"),
     ],
 )
 def test_what_cannot_be_read_is_named(column, error, message):
     frame = pd.DataFrame({"good": range(N), "bad": column})
     with pytest.raises(error, match=message):
         read_table(frame)
+
+
+def test_all_empty_columns_are_named_at_once():
+    frame = pl.DataFrame({"a": [None] * N, "b": range(N), "c": [None] * N})
+    with pytest.raises(ValueError, match="Columns 'a', 'c' have no value at all"):
+        read_table(frame)
+    many = pd.DataFrame(np.full((N, 11), np.nan)).rename(columns=str)
+    with pytest.raises(ValueError, match="'7' and 3 more have no value"):
+        read_table(many)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (pl.LazyFrame({"a": range(N)}), r"X is a LazyFrame.*X\.collect\(\)"),
+        ({"a": list(range(N))}, r"X is a dict: make it a data frame"),
+    ],
+)
+def test_tables_that_are_none_yet_are_refused(X, message):
+    with pytest.raises(TypeError, match=message):
+        ShapleyEffects().fit(X, np.arange(N))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_numbers_and_dates_stored_as_text_are_said(library):
+    table = read_table(
+        library(
+            {
+                "a": [f"{i / 4}" for i in range(N)],
+                "b": ["1,234.50", "?", None, *"123456789"],
+                "town": ["Rome", "Oslo"] * 6,
+                "zip": [f"0213{i % 4}" for i in range(N)],
+                "day": [f"2020-01-{i + 10}" for i in range(N)],
+            }
+        )
+    )
+    assert table.categorical.all()
+    assert table.notes == (
+        "Columns 'a', 'b' hold numbers stored as text: they are read as categories; convert them "
+        "if they are numbers.",
+        "Column 'day' holds dates stored as text: they are read as categories; convert them if "
+        "they are dates.",
+    )
+
+
+def test_categories_that_are_meant_as_such_get_no_note():
+    values = [str(i % 4) for i in range(N)]
+    assert read_table(pd.DataFrame({"a": pd.Categorical(values)})).notes == ()
+    assert read_table(pd.DataFrame({"a": values}), categorical=["a"]).notes == ()
+    assert "numbers stored as text" in read_table(pd.DataFrame({"a": values})).notes[0]
 
 
 def test_names_must_differ():
@@ -113,6 +165,8 @@ def test_one_hot_blocks_are_one_player():
     est = ShapleyEffects("forest", groups=groups, random_state=0).fit(frame, y)
     assert est.get_feature_names_out().tolist() == ["level", "x"]
     assert (est.effects_ > 0.2).all()
+    with pytest.raises(ValueError, match="group 'g' has no columns"):
+        read_players({"g": []}, ("a", "b"))
     with pytest.raises(ValueError, match="'nowhere', which the data do not have"):
         read_players({"g": ["nowhere"]}, ("a", "b"))
     with pytest.raises(ValueError, match="'a' is in two groups"):

@@ -108,6 +108,57 @@ def test_long_names_keep_their_ends_apart():
     assert max(map(len, shown)) <= 32
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "a very long column name, number {} (per m² and year)",
+        "averylongcolumnnamewithoutblanks{}andwithalongendtoo",
+        "long_names_of_the_old_data_base_{}_with_a_long_end_too",
+    ],
+)
+def test_long_names_that_differ_in_the_middle_stay_apart(form):
+    names = tuple(form.format(j) for j in range(20))
+    shown = labels(make_result(20, names=names).plot().ax_)
+    assert len(set(shown)) == 20
+    assert max(map(len, shown)) <= 32
+    for name, label in zip(reversed(range(20)), shown, strict=True):
+        assert str(name) in label
+
+
+def test_names_that_differ_in_blanks_only_are_numbered():
+    shown = labels(make_result(2, names=("a b", "a  b")).plot().ax_)
+    assert shown == ["a b (1)", "a b (2)"]
+
+
+def test_the_caption_says_what_is_drawn():
+    errors = {"data": [0.01, 0.02, 0.03]}
+    caption = make_result(3, standard_errors=errors).plot().ax_.get_xlabel()
+    assert caption.splitlines()[-1] == "line: 95 % interval of the raw effect"
+    result = make_result(3, standard_errors=errors)
+    wide = EffectsDisplay.from_result(result, level=0.999).plot().ax_.get_xlabel()
+    assert "line: 99.9 % interval" in wide
+    assert "interval" not in make_result(3).plot().ax_.get_xlabel()
+
+
+def test_bars_that_cannot_be_seen_are_not_called_pale():
+    result = make_result(3, effects=[0.0, 1e-6, 0.4], p_values=[1.0, 1.0, 0.0])
+    assert "pale" not in result.plot().ax_.get_xlabel()
+
+
+def test_the_caption_says_when_nothing_is_explained():
+    caption = make_result(2, effects=[0, 0], explained_variance=-0.02).plot().ax_.get_xlabel()
+    assert "nothing is explained out of sample" in caption
+    assert "%" not in caption
+
+
+def test_players_that_were_never_priced_get_no_markers():
+    result = make_result(3, first_order=[0.1, np.nan, 0.3], total=[np.nan] * 3)
+    ax = result.plot().ax_
+    (points,) = ax.collections
+    assert points.get_offsets().tolist() == [[0.3, 0.22], [0.1, 2.22]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["first-order Sobol index"]
+
+
 def test_dollars_are_no_formula():
     result = make_result(2, names=("$cost_{a", "price in $ or $"), target="$y^{")
     result.plot().figure_.canvas.draw()
@@ -153,7 +204,7 @@ def test_missing_matplotlib_names_the_install(monkeypatch):
 
 
 def test_effects_that_may_be_nothing_are_pale():
-    result = make_result(3, p_values=[0.5, 0.001, 0.0001])
+    result = make_result(3, effects=[0.05, 0.1, 0.2], p_values=[0.5, 0.001, 0.0001])
     ax = result.plot().ax_
     colors = [bar.get_facecolor() for bar in ax.patches]
     assert colors[0] == colors[1] != colors[2]

@@ -151,7 +151,37 @@ def test_summary_joins_the_players_past_the_limit():
 def test_summary_without_explained_variance_has_no_shares():
     result = make_result(2, effects=[0.0, 0.0], raw_effects=[-0.1, 0.05], explained_variance=-0.05)
     assert "%" not in result.summary()
-    assert "explain -0.050" in result.summary()
+    assert (
+        "The players explain nothing of the variance of y out of sample (estimate -0.050): "
+        "all effects are 0."
+    ) in result.summary()
+    assert "remains" not in result.summary()
+    unsure = dataclasses.replace(result, explained_variance_error=0.02)
+    assert "(estimate -0.050, standard error 0.020)" in unsure.summary()
+
+
+def test_one_is_singular_and_zero_has_no_sign():
+    result = make_result(2, effects=[0.3, -1e-9], total=[-1e-5, 0.3], n_subsets=1)
+    assert "100 rows, 1 subset;" in result.summary()
+    assert "-0" not in result.summary()
+    assert "-0" not in repr(make_result(1, effects=[-1e-9], explained_variance=-1e-9))
+
+
+def test_players_that_were_never_priced_have_blanks(tmp_path):
+    unpriced = {"first_order": [0.1, np.nan, 0.2, 0.3], "total": [0.0, np.nan, 0.1, 0.2]}
+    result = dataclasses.replace(full_result(), **unpriced)
+    line = next(row for row in result.summary().splitlines() if row.startswith("x1"))
+    assert line.split()[3:5] == ["–", "–"]
+    assert "nan" not in result.summary() + result._repr_html_()
+    content = json.loads(result.to_json(tmp_path / "r.json"))
+    assert content["first_order"] == [0.1, None, 0.2, 0.3]
+    assert_same(result, load_result(tmp_path / "r.json"))
+
+
+def test_files_with_the_former_spelling_of_nan_are_read():
+    content = json.loads(make_result(2, total=[0.1, 0.2]).to_json())
+    content["total"] = ["NaN", 0.2]
+    assert np.isnan(load_result(json.dumps(content)).total[0])
 
 
 def test_repr_is_one_short_line():
@@ -228,7 +258,8 @@ def test_json_is_standard_and_carries_its_format():
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
     assert content["format_version"] == 1
-    assert content["raw_effects"] == ["NaN", "Infinity"]
+    assert content["raw_effects"] == [None, "Infinity"]
+    assert content["explained_variance"] == "NaN"
 
 
 def test_names_that_look_like_numbers_stay_names():

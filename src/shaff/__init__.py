@@ -1,9 +1,15 @@
 """Shapley effects from data, correct when inputs depend on each other."""
 
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from shaff._version import __version__
-from shaff.designs.forest_paths import ForestPaths
-from shaff.effects import ShapleyEffects, shapley_effects
-from shaff.result import EffectsResult, load_result
+
+if TYPE_CHECKING:
+    from shaff.designs.forest_paths import ForestPaths
+    from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.result import EffectsResult, load_result
 
 __all__ = [
     "EffectsResult",
@@ -13,3 +19,24 @@ __all__ = [
     "load_result",
     "shapley_effects",
 ]
+
+_HOMES = {
+    "EffectsResult": "shaff.result",
+    "ForestPaths": "shaff.designs.forest_paths",
+    "ShapleyEffects": "shaff.effects",
+    "load_result": "shaff.result",
+    "shapley_effects": "shaff.effects",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names and modules are imported when asked for: ``shaff --help`` needs few of them."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if not name.startswith("_") and find_spec(f"shaff.{name}") is not None:
+        return import_module(f"shaff.{name}")
+    raise AttributeError(f"module 'shaff' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

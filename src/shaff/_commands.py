@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import difflib
-import gzip
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from shaff import ShapleyEffects
+from shaff._files import check_target
+from shaff._tables import TableFile, check_file, read_file
 from shaff._version import __version__
-from shaff.datasets import load_diabetes
-from shaff.plots import EffectsDisplay
-from shaff.result import EffectsResult, summary_table
-from shaff.row_sample import read_parquet_sample, sample_note
+from shaff._words import column_sentence, counted, listed
+
+# The rest is imported where it is used: help and wrong words need no scikit-learn.
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shaff import EffectsResult, ShapleyEffects
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -34,12 +32,22 @@ app = typer.Typer(
     help="Which inputs drive this outcome? Shapley effects, correct under dependence.",
 )
 
-_NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 
-Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
+
+def _check_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("0 cores compute nothing: give 1 or more, or -1 for all.")
+    return jobs
+
+
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**32 - 1)]
 Jobs = Annotated[
-    int, typer.Option(help="Processor cores, -1 for all; the result does not depend on it.")
+    int,
+    typer.Option(
+        help="Processor cores, -1 for all; the result does not depend on it.",
+        callback=_check_jobs,
+    ),
 ]
 
 
@@ -67,6 +75,12 @@ def demo(
     jobs: Jobs = -1,
 ) -> None:
     """Explain disease progression in scikit-learn's diabetes data (442 patients)."""
+    import polars as pl
+
+    from shaff import ShapleyEffects
+    from shaff.datasets import load_diabetes
+    from shaff.plots import EffectsDisplay
+
     X, y, names = load_diabetes()
     frame = pl.DataFrame(X, schema=list(names))
     result = _fit(ShapleyEffects(**_settings(seed, jobs)), frame, y, "disease progression")
@@ -79,42 +93,45 @@ def demo(
 
 @app.command()
 def explain(
-    data: Annotated[Path, typer.Argument(help="Table with a header: .csv, .csv.gz, .parquet.")],
+    data: Annotated[
+        Path, typer.Argument(help="Table with a header: .csv, .tsv, .txt (also .gz), .parquet.")
+    ],
     target: Annotated[str, typer.Option(help="Column to explain.")],
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; repeat, or separate by commas.")
     ] = None,
+    drop_missing_target: Annotated[
+        bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")
+    ] = False,
     seed: Seed = 0,
     jobs: Jobs = -1,
     published: Annotated[
         bool, typer.Option("--published", help="The paper's algorithm, exactly.")
     ] = False,
     max_rows: Annotated[
-        int, typer.Option(help="Of a longer table, explain a random sample of so many rows.")
+        int,
+        typer.Option(help="Of a longer table, explain a random sample of so many rows.", min=10),
     ] = 100_000,
     json: Annotated[
         str | None, typer.Option(help="Write the result here; - is the standard output, alone.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the bar chart here: .png, .svg, .pdf.")
+        Path | None, typer.Option(help="Draw the bar chart here: .png, .svg, .pdf, .jpg.")
     ] = None,
 ) -> None:
     """Shapley effects of the columns of a table on one of them."""
-    # Outputs are checked first: a long computation must not end in a wrong path.
-    if json is not None and json != "-":
-        _check_folder(Path(json), "--json")
-    if plot is not None:
-        _check_folder(plot, "--plot")
-        _check_image(plot)
-    frame, n_rows = _read(data, max_rows, seed)
-    y = _target(frame, target, data)
-    X = frame.drop([target, *_dropped(frame, drop or [])])
+    # Names are checked first: a long computation must not end in a wrong path.
+    _check_outputs(json, plot)
+    check_file(data)
+    from shaff import ShapleyEffects
+
+    table = read_file(data, max_rows, seed)
+    frame, notes = _with_target(table.frame, target, data, drop_missing_target)
+    X = frame.drop([target, *_dropped(frame, drop or [], target)])
     kind = ShapleyEffects.as_published if published else ShapleyEffects
-    result = _fit(kind(**_settings(seed, jobs), max_rows=max_rows), X, y, target)
-    if n_rows > frame.height:
-        note = sample_note(frame.height, n_rows)
-        result = dataclasses.replace(result, notes=(note, *result.notes))
-    _deliver(result, json, plot)
+    result = _fit(kind(**_settings(seed, jobs), max_rows=max_rows), X, frame[target], target)
+    notes += _file_notes(table, [*X.columns, target])
+    _deliver(dataclasses.replace(result, notes=(*notes, *result.notes)), json, plot)
 
 
 @app.command()
@@ -158,6 +175,8 @@ def _fit(effects: ShapleyEffects, X: pl.DataFrame, y: Any, target: str) -> Effec
 
 def _deliver(result: EffectsResult, json: str | None, plot: Path | None) -> None:
     if plot is not None:
+        from shaff.plots import EffectsDisplay
+
         EffectsDisplay.from_result(result).save(plot)
     if json == "-":
         typer.echo(result.to_json())
@@ -170,88 +189,86 @@ def _deliver(result: EffectsResult, json: str | None, plot: Path | None) -> None
         typer.echo(f"\nSaved {' and '.join(saved)}")
 
 
-def _read(path: Path, max_rows: int, seed: int) -> tuple[pl.DataFrame, int]:
-    """The table, or of a longer parquet file a sample of its rows; and the rows of the file."""
-    if not path.exists():
-        raise ValueError(f"there is no file {path}.")
-    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-    kind = "".join(suffixes).lower()
-    try:
-        if kind in (".parquet", ".pq"):
-            return read_parquet_sample(path, max_rows, seed)
-        if kind in (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"):
-            frame = _read_csv(path)
-            return frame, frame.height
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"cannot read {path}: {reason}") from error
-    raise ValueError(f"cannot read {path}: its name must end in .csv, .csv.gz or .parquet.")
+def _file_notes(table: TableFile, names: list[str]) -> list[str]:
+    """What to say about the sample of a long file, and about columns as they were read."""
+    from shaff.row_sample import sample_note
+
+    n_sample = table.frame.height
+    notes = [sample_note(n_sample, table.n_rows)] if table.n_rows > n_sample else []
+    columns: dict[str, list[str]] = {}
+    for name in names:
+        if name in table.said:
+            columns.setdefault(table.said[name], []).append(name)
+    return notes + [column_sentence(of_note, said) for said, of_note in columns.items()]
 
 
-def _read_csv(path: Path) -> pl.DataFrame:
-    separator, names = _header(path)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"{path} has more than one column named {twice[0]!r}.")
-    # The whole file decides the types: a late "x" in a column of numbers is seen.
-    return pl.read_csv(path, separator=separator, null_values=_NULLS, infer_schema_length=None)
-
-
-def _header(path: Path) -> tuple[str, list[str]]:
-    """Separator and column names; the most frequent candidate in the first line separates."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-    separator = max(",;\t", key=line.count)
-    return separator, next(csv.reader([line], delimiter=separator), [])
-
-
-def _target(frame: pl.DataFrame, target: str, path: Path) -> Any:
+def _with_target(
+    frame: pl.DataFrame, target: str, path: Path, drop_missing: bool
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows that have a target, and what to say about the others."""
     if frame.height == 0:
         raise ValueError(f"{path} has no rows.")
     column = frame[_known(frame, target, "--target")]
-    if column.null_count():
-        raise ValueError(f"target {target!r} is missing in {column.null_count()} rows.")
-    return column
+    has_target = column.is_not_null()
+    if column.dtype.is_float():
+        has_target &= ~column.is_nan().fill_null(True)
+    n_missing = int((~has_target).sum())
+    if not n_missing:
+        return frame, []
+    rows = counted(n_missing, "row")
+    if not drop_missing:
+        raise ValueError(
+            f"target {target!r} is missing in {rows}: leave them out by --drop-missing-target, or "
+            "fill them in."
+        )
+    return frame.filter(has_target), [f"Left out {rows} in which {target!r} is missing."]
 
 
-def _dropped(frame: pl.DataFrame, words: list[str]) -> list[str]:
+def _dropped(frame: pl.DataFrame, words: list[str], target: str) -> list[str]:
     names: list[str] = []
     for word in words:
         # A name may hold a comma itself.
         parts = [word] if word in frame.columns else [part.strip() for part in word.split(",")]
         names.extend(_known(frame, part, "--drop") for part in parts if part)
+    if target in names:
+        raise ValueError(f"--drop: {target!r} is the target, which cannot be left out.")
     return list(dict.fromkeys(names))
 
 
 def _known(frame: pl.DataFrame, name: str, option: str) -> str:
     if name in frame.columns:
         return name
-    folded = {column.casefold(): column for column in frame.columns}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1)
-    hint = f" did you mean {folded[close[0]]!r}?" if close else f" there are {_listed(frame)}."
-    raise ValueError(f"{option}: no column is named {name!r};{hint}")
+    folded = {column.strip().casefold(): column for column in frame.columns}
+    close = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
+    hint = f"did you mean {folded[close[0]]!r}?" if close else f"there are {listed(frame.columns)}."
+    raise ValueError(f"{option}: no column is named {name!r}; {hint}")
 
 
-def _listed(frame: pl.DataFrame, limit: int = 8) -> str:
-    shown = ", ".join(map(repr, frame.columns[:limit]))
-    more = len(frame.columns) - limit
-    return f"{shown} and {more} more" if more > 0 else shown
+def _check_outputs(json: str | None, plot: Path | None) -> None:
+    if json is not None and json != "-":
+        _check_output(Path(json), "--json")
+    if plot is not None:
+        _check_output(plot, "--plot")
+        if plot.suffix.lower() not in _IMAGES:
+            raise ValueError(f"--plot: {plot} must end in one of {', '.join(_IMAGES)}.")
 
 
-def _check_folder(path: Path, option: str) -> None:
-    if path.is_dir():
-        raise ValueError(f"{option}: {path} is a folder.")
+def _check_output(path: Path, option: str) -> None:
+    try:
+        check_target(path)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
     if not path.resolve().parent.is_dir():
         raise ValueError(f"{option}: there is no folder {path.parent}.")
 
 
-def _check_image(path: Path) -> None:
-    if path.suffix.lower() not in _IMAGES:
-        raise ValueError(f"--plot: {path} must end in one of {', '.join(_IMAGES)}.")
-
-
 def _print_result(result: EffectsResult) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from shaff.result import summary_table
+
     console = Console(highlight=False)
     # On a narrow terminal the bars give way to the names.
     bar_width = 6 if console.width < 100 else 12

@@ -1,7 +1,8 @@
 """The command ``shaff``: its entry, and what it says when something is wrong.
 
 The commands themselves are in `shaff._commands`, which needs typer, rich and polars; this module
-needs none of them, so that a missing one gets a sentence and not a traceback.
+needs none of them, so that a missing one gets a sentence and not a traceback. Errors of words,
+files and data are sentences too; what no part of shaff expected is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
+# Where a TypeError says that the data are of a wrong type.
+_READERS = ("shaff.columns", "shaff.problem")
 _EXTRAS = ("typer", "rich", "polars", "matplotlib")
 
 
@@ -41,6 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = _fail(f'this command needs {error.name}: pip install "shaff[cli]"')
         except (ValueError, OSError, ImportError) as error:
             code = _fail(str(error))
+        except TypeError as error:
+            if _origin(error) not in _READERS:
+                raise
+            code = _fail(str(error))
         except KeyboardInterrupt:
             code = _fail("interrupted", code=130)
     sys.exit(code)
@@ -55,6 +62,14 @@ def _run(words: list[str]) -> int:
         return _fail(error.format_message())
     except Abort:
         return _fail("interrupted", code=130)
+
+
+def _origin(error: Exception) -> str:
+    """The module that raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 def _fail(message: str, code: int = 2) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,12 +14,18 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from shaff._words import column_sentence
 from shaff.subsets import BoolArray, FloatArray
 
 MIN_ROWS = 10
 # What may name a category: things that print as what they are.
 _LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
 Groups = Mapping[str, Sequence[str | int]]
+_CODE = re.compile(r"0\d\d")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$))")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
+# Text is called numbers or dates when all but a few of its labels are.
+MOST = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,40 @@ class Table:
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns that narwhals reads."""
     return nw.dependencies.is_into_dataframe(X)
+
+
+def check_table(X: Any) -> None:
+    """Refuse what looks like a table and is none yet.
+
+    Examples
+    --------
+    >>> from shaff.columns import check_table
+    >>> check_table({"a": [1, 2]})
+    Traceback (most recent call last):
+        ...
+    TypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
+    """
+    if isinstance(X, Mapping):
+        raise TypeError(
+            f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
+        )
+    if not is_frame(X) and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"X is a {type(X).__name__}, whose rows are not there yet: collect them first, such as "
+            "X.collect()."
+        )
+
+
+def looks_like_code(label: str) -> bool:
+    """Whether digits are a code, such as a postcode: they begin with 0 and are three or more.
+
+    Examples
+    --------
+    >>> from shaff.columns import looks_like_code
+    >>> [looks_like_code(label) for label in ("02139", "0.25", "07", "2139")]
+    [True, False, False, False]
+    """
+    return _CODE.match(label) is not None
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
@@ -118,13 +159,15 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
     chosen = _chosen_categories(categorical, names)
     frame = nw.from_native(X, eager_only=True)
     matrix = np.empty((len(frame), len(names)))
-    kinds, notes = np.zeros(len(names), dtype=bool), []
+    kinds = np.zeros(len(names), dtype=bool)
+    said: dict[str, list[str]] = {}
     for j, (name, series) in enumerate(zip(names, frame.iter_columns(), strict=True)):
         column = read_column(series, name, name in chosen)
         matrix[:, j], kinds[j] = column.values, column.is_category
         if column.note:
-            notes.append(f"Column {name!r} {column.note}")
-    return Table(matrix, names, kinds, tuple(notes))
+            said.setdefault(column.note, []).append(name)
+    notes = tuple(column_sentence(columns, note) for note, columns in said.items())
+    return Table(matrix, names, kinds, notes)
 
 
 def _column_names(X: Any) -> tuple[str, ...]:
@@ -165,7 +208,9 @@ class Column(NamedTuple):
 def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Column:
     """Read one column of a frame by its type; ``chosen`` makes it categories anyhow."""
     dtype = column.dtype
-    if chosen or dtype in (nw.String, nw.Categorical, nw.Enum):
+    if dtype == nw.String and not chosen:
+        return _read_text(column.to_list(), name)
+    if chosen or dtype in (nw.Categorical, nw.Enum):
         return _categories(column.to_list(), name)
     if dtype.is_numeric() or dtype == nw.Boolean:
         return Column(_numbers(column))
@@ -175,7 +220,55 @@ def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Colu
         return Column(_days(column.to_list()), note="holds durations: read as days.")
     if dtype == nw.Object:
         return _read_objects(column.to_list(), name)
-    raise TypeError(f"Column {name!r} holds {dtype}, which shaff cannot read: drop or convert it.")
+    if column.null_count() == len(column):
+        return Column(np.full(len(column), np.nan))  # polars and pyarrow have a type for it
+    kind = dtype if dtype != nw.Unknown else getattr(nw.to_native(column), "dtype", dtype)
+    raise TypeError(f"Column {name!r} holds {kind}, which shaff cannot read: {_remedy(str(kind))}.")
+
+
+def _remedy(kind: str) -> str:
+    if kind.startswith("period"):
+        return "make dates of its periods by .dt.to_timestamp()"
+    if kind.startswith("Sparse"):
+        return "make it dense by .sparse.to_dense()"
+    return "drop or convert it"
+
+
+def _read_text(values: list[Any], name: str) -> Column:
+    """Categories; numbers and dates stored as text are said, since only the user knows."""
+    column = _categories(values, name)
+    kind = _stored_as_text([v for v in values if isinstance(v, str)])
+    if not kind:
+        return column
+    said = f"holds {kind} stored as text: they are read as categories; convert them if they are "
+    return column._replace(note=f"{said}{kind}.")
+
+
+def _stored_as_text(values: list[str]) -> str:
+    """Whether "numbers" or "dates" is what all but a few values spell, else nothing."""
+    labels = set(values)
+    if not labels or any(looks_like_code(label) for label in labels):
+        return ""
+    for kind, spells in (("numbers", is_number), ("dates", _DATE.match)):
+        spelled = {label for label in labels if spells(label)}
+        if sum(value in spelled for value in values) >= MOST * len(values):
+            return kind
+    return ""
+
+
+def is_number(label: str) -> bool:
+    """Whether text spells a finite number.
+
+    Examples
+    --------
+    >>> from shaff.columns import is_number
+    >>> [is_number(label) for label in ("-1.5e3", "1,234.50", "1,5", "nan", "3rd")]
+    [True, True, True, False, False]
+    """
+    try:
+        return math.isfinite(float(_THOUSANDS.sub("", label).replace(",", ".")))
+    except ValueError:
+        return False
 
 
 def _read_objects(values: list[Any], name: str) -> Column:
@@ -236,19 +329,25 @@ def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:
     if str in kinds and any(issubclass(kind, Number) for kind in kinds):
         return "mixes text and numbers: read as categories."
     if n_levels == n_known and n_known >= MIN_ROWS:
-        return "has another category in every row, so it says nothing about rows not yet seen."
+        return (
+            "has another category in every row, from which nothing is learnt about other rows: "
+            "drop it, or convert it if it holds numbers or dates."
+        )
     return ""
 
 
 def _check_columns(table: Table) -> None:
-    for j, name in enumerate(table.names):
-        column = table.X[:, j]
-        if np.isinf(column).any():
-            raise ValueError(f"Column {name!r} holds infinite values (infinity): replace them.")
-        if np.nanmax(np.abs(column), initial=0.0) > np.finfo(np.float32).max:
-            raise ValueError(f"Column {name!r} holds values beyond 3e38: rescale it.")
-        if len(column) and np.isnan(column).all():
-            raise ValueError(f"Column {name!r} has no value at all (only NaN): drop it.")
+    # Column by column: a large table has no room for another.
+    largest = np.array([np.nanmax(np.abs(column), initial=0.0) for column in table.X.T])
+    is_empty = np.array([len(column) > 0 and np.isnan(column).all() for column in table.X.T])
+    for is_bad, said in (
+        (np.isinf(largest), "holds infinite values (infinity): replace them."),
+        (largest > np.finfo(np.float32).max, "holds values beyond 3e38: rescale them."),
+        (is_empty, "has no value at all (only NaN): leave out what is empty."),
+    ):
+        if is_bad.any():
+            names = [table.names[j] for j in np.flatnonzero(is_bad)]
+            raise ValueError(column_sentence(names, said))
 
 
 def in_order(X: Any, names: Sequence[str] | None) -> Any:
@@ -291,6 +390,8 @@ def read_players(
         raise TypeError("groups must map the name of each group to its list of columns.")
     group_of: dict[int, str] = {}
     for label, columns in groups.items():
+        if not list(columns):
+            raise ValueError(f"The group {label!r} has no columns: name some, or leave it out.")
         for j in (_column_index(c, names, f"groups[{label!r}]") for c in columns):
             if j in group_of:
                 raise ValueError(f"Column {names[j]!r} is in two groups.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,13 @@ class EffectsDisplay:
     low, high : float arrays of shape (n_players,) or None
         Interval of each player's raw effect.
     first_order, total : float arrays of shape (n_players,) or None
-        Sobol indices, drawn as markers.
+        Sobol indices, drawn as markers; none where NaN.
     explained_variance : float
     target : str or None
     p_values : float array of shape (n_players,) or None
         Of "the effect is 0"; the bars of players with more than 0.05 are pale.
+    level : float, default=0.95
+        Of the intervals.
 
     Attributes
     ----------
@@ -64,6 +67,7 @@ class EffectsDisplay:
     explained_variance: float = np.nan
     target: str | None = None
     p_values: FloatArray | None = None
+    level: float = 0.95
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -83,6 +87,7 @@ class EffectsDisplay:
             result.explained_variance,
             result.target,
             None if result.p_values is None else result.null_test(),
+            level,
         )
 
     def plot(self, ax: Any = None, max_players: int = 20, markers: bool = True) -> EffectsDisplay:
@@ -130,7 +135,7 @@ class EffectsDisplay:
         """The same display in drawing order, with the players past `max_players` as one."""
         order = np.argsort(-self.effects, kind="stable")
         kept, rest = order[:max_players], order[max_players:]
-        names = [_shortened(self.names[j]) for j in kept]
+        names = _labels([self.names[j] for j in kept])
 
         def cut(array: FloatArray | None, last: float = np.nan) -> FloatArray | None:
             if array is None:
@@ -182,6 +187,37 @@ def _shortened(name: str) -> str:
     return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"
 
 
+def _labels(names: list[str]) -> list[str]:
+    """Short names, all different."""
+    labels = [_shortened(name) for name in names]
+    for label in {label for label in labels if labels.count(label) > 1 and "…" in label}:
+        alike = [k for k, other in enumerate(labels) if other == label]
+        start = _first_difference([names[k] for k in alike])
+        for k in alike:
+            labels[k] = _shortened_to(names[k], start)
+    return [
+        f"{label} ({labels[:k].count(label) + 1})" if labels.count(label) > 1 else label
+        for k, label in enumerate(labels)
+    ]
+
+
+def _first_difference(names: list[str]) -> int:
+    """Where the first word begins that is not common to all, or else the first letter."""
+    # The first and the last in the order of letters share no more than all do.
+    pairs = zip(min(names), max(names), strict=False)
+    common = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    start = max(common.rfind(mark) for mark in " _-.,/(") + 1
+    return start if len(common) - start <= _MAX_NAME // 4 else len(common)
+
+
+def _shortened_to(name: str, start: int) -> str:
+    """The beginning of a name, and what there is room for from ``start`` on."""
+    head = f"{name[: min(start, _MAX_NAME // 3)].rstrip()}…"
+    part = " ".join(name[start:].split())
+    room = _MAX_NAME - len(head)
+    return head + (part if len(part) <= room else f"{part[: room - 1].rstrip()}…")
+
+
 def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
     rows = np.arange(len(shown.names))
     colors = [_PALE if pale else _BAR for pale in _unsure(shown)]
@@ -209,11 +245,11 @@ def _draw_markers(ax: Any, shown: EffectsDisplay) -> bool:
     )
     handles = [
         ax.scatter(
-            values, rows, s=24, marker=marker, c=color, edgecolors="white", linewidths=0.8,
-            zorder=5, label=label, clip_on=False,
+            values[is_known], rows[is_known], s=24, marker=marker, c=color, edgecolors="white",
+            linewidths=0.8, zorder=5, label=label, clip_on=False,
         )
         for values, marker, color, label in styles
-        if values is not None
+        if values is not None and (is_known := np.isfinite(values)).any()
     ]  # fmt: skip
     if handles:
         # Above the axes: inside, some result would have a bar there.
@@ -228,7 +264,7 @@ def _draw_values(ax: Any, shown: EffectsDisplay) -> None:
     """The number of each bar in a column of its own, right of all that is drawn."""
     transform = ax.get_yaxis_transform()
     for row, effect in enumerate(shown.effects):
-        text = f"{effect:.3f}".replace("-0.000", "0.000").replace("-", "−")
+        text = f"{effect:z.3f}".replace("-", "−")
         ax.text(1.08, row, text, transform=transform, ha="right", va="center_baseline",
                 fontsize=9, color=_INK)  # fmt: skip
 
@@ -238,10 +274,7 @@ def _dress(ax: Any, shown: EffectsDisplay) -> None:
     for label in ax.get_yticklabels():
         label.set_parse_math(False)  # a "$" in a column name is no formula
     ax.set_ylim(len(shown.names) - 0.4, -0.6)
-    together = shown.explained_variance
-    suffix = "" if np.isnan(together) else f" (all players together: {together:.0%})"
-    pale = "\npale: not significantly above 0" if any(_unsure(shown)) else ""
-    ax.set_xlabel(f"share of the variance{suffix}{pale}", fontsize=9, color=_INK)
+    ax.set_xlabel(_caption(shown), fontsize=9, color=_INK)
     ax.tick_params(length=0, labelsize=9, colors=_INK)
     ax.grid(axis="x", color=_GRID, linewidth=0.8, zorder=0)
     ax.set_axisbelow(True)
@@ -249,3 +282,20 @@ def _dress(ax: Any, shown: EffectsDisplay) -> None:
     ax.set_facecolor("white")
     ax.figure.set_facecolor("white")
     ax.spines[:].set_visible(False)
+
+
+def _caption(shown: EffectsDisplay) -> str:
+    """What the axis is, and a key to what is drawn."""
+    together = shown.explained_variance
+    suffix = "" if np.isnan(together) else f" (all players together: {together:.0%})"
+    if together <= 0:
+        suffix = " (nothing is explained out of sample)"
+    key = []
+    if shown.low is not None:
+        key.append(f"line: {100 * shown.level:g} % interval of the raw effect")
+    # A bar that is too short to be seen is not seen to be pale.
+    visible = 0.005 * np.abs(shown.effects).max(initial=0.0)
+    pale = zip(_unsure(shown), shown.effects, strict=True)
+    if any(unsure and abs(effect) > visible for unsure, effect in pale):
+        key.append("pale: not significantly above 0")
+    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key))))

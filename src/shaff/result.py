@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from shaff._files import replacing
 from shaff._version import __version__
+from shaff._words import counted
 from shaff.inference import adjust_p_values
 from shaff.subsets import FloatArray
 
@@ -64,7 +65,8 @@ class EffectsResult:
     explained_variance : float
         v(all): the share of the variance of y that all players explain out of sample.
     first_order, total : float arrays of shape (n_players,) or None
-        First-order Sobol indices v({j}) and total Sobol indices v(all) - v(all without j).
+        First-order Sobol indices v({j}) and total Sobol indices v(all) - v(all without j); NaN
+        for players that were never priced.
     standard_errors : dict of float arrays of shape (n_players,) or None
         Standard errors of `raw_effects` by source: "data" (other rows would have given other
         effects), "design" (not all subsets were priced), "ensemble" (finitely many trees).
@@ -308,21 +310,29 @@ class EffectsResult:
         lines = [f"Shapley effects on {self._target}", "", *_aligned([header, *rows])]
         if len(shown) < len(self.names):
             rest = self.effects[self.order[max_players:]]
-            lines.append(f"... and {len(rest)} more with {rest.sum():.3f} together")
+            lines.append(f"... and {len(rest)} more with {_number(rest.sum())} together")
         return "\n".join([*lines, "", *self.footer()])
 
     def footer(self) -> list[str]:
         """Plain sentences: what is explained, how it was computed, and the notes."""
-        error = self.explained_variance_error
-        spread = "" if error is None else f" (standard error {error:.3f})"
         seed = "" if self.random_state is None else f", seed {self.random_state}"
         return [
-            f"The players explain {self.explained_variance:.3f}{spread} of the variance of "
-            f"{self._target} out of sample; {1 - self.explained_variance:.3f} remains.",
-            f"{self.n_rows} rows, {self.n_subsets} subsets{seed}; {self.estimator}, "
-            f"{self.design}, {self.solver}; shaff {self.version}",
+            self._explained(),
+            f"{counted(self.n_rows, 'row')}, {counted(self.n_subsets, 'subset')}{seed}; "
+            f"{self.estimator}, {self.design}, {self.solver}; shaff {self.version}",
             *(f"Note: {note}" for note in self.notes),
         ]
+
+    def _explained(self) -> str:
+        v, error = self.explained_variance, self.explained_variance_error
+        spread = "" if error is None else f"standard error {error:.3f}"
+        whose = f"of the variance of {self._target} out of sample"
+        if v <= 0:
+            figures = ", ".join(filter(None, (f"estimate {_number(v)}", spread)))
+            zero = "" if self.effects.any() else ": all effects are 0"
+            return f"The players explain nothing {whose} ({figures}){zero}."
+        spread = spread and f" ({spread})"
+        return f"The players explain {v:.3f}{spread} {whose}; {_number(1 - v)} remains."
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One row a player, in their original order.
@@ -422,11 +432,11 @@ class EffectsResult:
         return EffectsDisplay.from_result(self).plot(ax=ax, max_players=max_players)
 
     def __repr__(self) -> str:
-        noun = "player" if len(self.names) == 1 else "players"
-        text = f"{len(self.names)} {noun}, explained variance {self.explained_variance:.3f}"
+        players = counted(len(self.names), "player")
+        text = f"{players}, explained variance {_number(self.explained_variance)}"
         if self.names:
             top = self.order[0]
-            text += f", largest effect {self.names[top]!r} {self.effects[top]:.3f}"
+            text += f", largest effect {self.names[top]!r} {_number(self.effects[top])}"
         return f"EffectsResult({text})"
 
     def _repr_html_(self) -> str:
@@ -463,7 +473,7 @@ def summary_table(
         "total": result.total,
     }
     present = {
-        name: [f"{number:.3f}" for number in array]
+        name: [_number(number) for number in array]
         for name, array in optional.items()
         if array is not None
     }
@@ -473,14 +483,19 @@ def summary_table(
     rows = []
     for j in players:
         numbers = [column[j] for column in present.values()]
-        share = f"{100 * result.shares[j]:.0f} %" if result.explained_variance > 0 else ""
+        share = f"{100 * result.shares[j]:z.0f} %" if result.explained_variance > 0 else ""
         bar = "#" * round(bar_width * max(float(result.effects[j]), 0.0) / scale)
-        rows.append([result.names[j], f"{result.effects[j]:.3f}", *numbers, share, bar])
+        rows.append([result.names[j], _number(result.effects[j]), *numbers, share, bar])
     return ["player", "effect", *present, "share", ""], rows
 
 
+def _number(number: float) -> str:
+    """Three digits, no negative zero, and a dash for what was not computed."""
+    return "–" if np.isnan(number) else f"{number:z.3f}"
+
+
 def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return "< 0.001" if p < 0.001 else _number(p)
 
 
 def load_result(source: str | os.PathLike[str]) -> EffectsResult:
@@ -531,13 +546,16 @@ def _checked_content(text: str, origin: str) -> dict[str, Any]:
 
 
 def _encoded(value: Any) -> Any:
-    """JSON values; numbers that JSON lacks become strings that float() reads back."""
+    """JSON values; numbers that JSON lacks become strings that float() reads back.
+
+    In arrays NaN is null: no number was computed.
+    """
     if isinstance(value, Mapping):
         return {key: _encoded(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return _encoded(value.tolist())
     if isinstance(value, list | tuple):
-        return [_encoded(item) for item in value]
+        return [None if item != item else _encoded(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

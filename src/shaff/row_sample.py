@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
+from shaff.columns import check_table
 from shaff.problem import read_row_groups, read_sample_weight
 
 IntpArray = npt.NDArray[np.intp]
@@ -36,6 +37,7 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     >>> sample_rows((X, X[:, 0], None, None), 10, seed=0).arrays[0].shape
     (10, 1)
     """
+    check_table(arrays[0])
     n_rows = _n_rows(arrays[0])
     if max_rows is None or n_rows <= max_rows:
         return RowSample(arrays)
