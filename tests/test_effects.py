@@ -289,7 +289,7 @@ BAD_INPUT = {
     "no_bootstrap": (
         lambda X, y: (X, y),
         {"estimator": forest(bootstrap=False)},
-        r"RandomForestRegressor was fitted with bootstrap=False",
+        r"RandomForestRegressor has bootstrap=False",
     ),
     "one_tree": (lambda X, y: (X, y), {"estimator": forest(1)}, r"grow more trees"),
     "estimator": (lambda X, y: (X, y), {"estimator": "tree"}, r"estimator='tree' is unknown"),

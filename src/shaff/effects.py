@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._version import __version__
 from shaff.columns import (
+    MIN_ROWS,
     Groups,
     Table,
     category_columns,
@@ -40,7 +41,6 @@ from shaff.games import (
 )
 from shaff.presets import find_preset
 from shaff.problem import (
-    MIN_ROWS,
     Problem,
     check_rows,
     read_cv,

@@ -26,7 +26,7 @@ from shaff.resampling import resample_rows
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
 from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
-from shaff.trees.forest import Forest, read_forest
+from shaff.trees.forest import Forest, least_leaf, read_forest
 from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.boosters import as_regressor
 from shaff.values.held_out import as_target, paper_forest, seeded
@@ -268,19 +268,12 @@ def _projected_game(
         sample_weight=problem.sample_weight,
         cell_weight=cell_weight,
         players=problem.players,
-        min_node_size=_min_node_size(model, len(problem.X)),
+        min_node_size=least_leaf(model, len(problem.X)),
         error=forest_error,
         orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
     return Game(values, "forest", grown.gains, grown.forest)
-
-
-def _min_node_size(model: Any, n_rows: int) -> float:
-    """The stopping rule of the projection is that of the trees."""
-    tree = getattr(model, "estimator", None) if isinstance(model, BAGGED) else model
-    size = getattr(tree, "min_samples_leaf", 1)
-    return float(size) if size >= 1 else float(np.ceil(size * n_rows))
 
 
 def boosting_game(problem: Problem, model: Any = None) -> Game:

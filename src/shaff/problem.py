@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff.columns import Table, is_frame, is_missing, read_column
+from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column
 from shaff.subsets import BoolArray, FloatArray, IntArray
 from shaff.values.cross_fitting import make_folds
 
 Splits = list[tuple[IntArray, IntArray]]
-MIN_ROWS = 10
 MAX_CLASSES = 100
 
 

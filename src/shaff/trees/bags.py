@@ -81,9 +81,9 @@ def check_bootstrap(model: Any) -> None:
     """Refuse a forest without out-of-bag rows."""
     if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
         raise ValueError(
-            f"{type(model).__name__} was fitted with bootstrap=False: every row is in every bag, "
-            "so nothing is out of bag. Fit it with bootstrap=True, or pass held-out rows "
-            '(rows="held_out").'
+            f"{type(model).__name__} has bootstrap=False: every row is in every bag, so nothing is "
+            "out of bag. Set bootstrap=True, or fit it yourself and pass held-out rows to "
+            "ShapleyEffects.from_fitted."
         )
 
 
