@@ -9,8 +9,8 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src cpp -type f \( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.hpp' \) ! -path '*/tests/*')
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 # Tests of the public estimator and its steps, for the oldest scikit-learn that is supported.
-CORE_TESTS := $(addprefix tests/test_,effects.py result.py designs.py columns.py trees.py \
-  projected_boosting.py projected_forest.py stack.py)
+CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py designs.py columns.py trees.py \
+  projected_boosting.py projected_forest.py stack.py tree_values.py presets.py)
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 

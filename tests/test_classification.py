@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
@@ -11,7 +12,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from xgboost import XGBClassifier
 
 from shaff import ShapleyEffects, load_result
+from shaff.problem import read_target
 from shaff.subsets import Subsets
+from shaff.values.boosters import as_regressor
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.variance import Outcome
 
@@ -129,3 +132,29 @@ def test_one_class_is_constant(data):
         result = ShapleyEffects(random_state=0).fit(X, ["same"] * N).result_
     assert any("constant" in str(w.message) for w in caught)
     assert (result.effects == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (CatBoostClassifier, {"iterations": 50, "depth": 4, "rsm": 0.3}),
+        (LGBMClassifier, {"n_estimators": 50, "min_data_in_leaf": 7, "extra_trees": True}),
+        (XGBClassifier, {"n_estimators": 50, "colsample_bynode": 0.4}),
+    ],
+)
+def test_classifiers_keep_their_settings(model, settings):
+    kept = as_regressor(model(**settings)).get_params()
+    assert {key: kept[key] for key in settings} == settings
+
+
+def test_classes_have_one_name_in_every_container(data):
+    X, y = data[0], (np.arange(len(data[0])) % 3)
+    model = RandomForestClassifier(10, random_state=0)
+    for labels in (y, y.tolist(), pd.Series(y), pl.Series(y), y.astype(float)):
+        result = ShapleyEffects(model, n_subsets=4, random_state=0).fit(X, labels).result_
+        assert list(result.per_output) == ["0", "1", "2"]
+
+
+def test_categories_of_numbers_are_classes(data):
+    y = pd.Series(np.arange(len(data[0])) % 3).astype("category")
+    assert read_target(y, len(y)).classes == ("0", "1", "2")

@@ -141,6 +141,18 @@ def test_leverage_spreads_evenly_over_sizes_and_hands_on():
     assert expected_counts(10**6, 10).tolist() == [comb(10, s) for s in range(1, 5)] + [126]
 
 
+@pytest.mark.parametrize("p", [1028, 1029, 1100, 2000])
+def test_more_subsets_of_a_size_than_a_double_can_count(p):
+    subsets = LeverageDesign(p, 600, random_state=0).subsets
+    assert len(subsets) == len(set(subsets.keys())) == 600
+    sizes = np.minimum(subsets.sizes, p - subsets.sizes)
+    # Kernel weight times number of pairs has no binomial coefficient left.
+    of_size = np.where(2 * sizes == p, 0.5, 1) * (p - 1) / (sizes * (p - sizes))
+    expected = expected_counts(300, p)[sizes - 1]
+    np.testing.assert_allclose(np.exp(subsets.log_weight), of_size / expected, rtol=1e-9)
+    assert len(MonteCarloDesign(p, 600, random_state=0).subsets) == 600
+
+
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=8), st.integers(0, 10))
 def test_random_rounding_keeps_the_sum(shares, seed):
     expected = np.array(shares)

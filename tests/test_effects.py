@@ -10,8 +10,10 @@ from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     HistGradientBoostingRegressor,
+    RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -145,6 +147,49 @@ def test_held_out_rows(data, model):
     assert 0.5 < est.explained_variance_ <= 1.01
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        forest(40),
+        HistGradientBoostingRegressor(max_iter=30, max_features=0.5, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_columns_are_known_by_their_names(data, model):
+    X, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
+    model.fit(X[:150], y[:150])
+    settings = {"n_subsets": 14, "random_state": 0}
+    given = ShapleyEffects.from_fitted(model, X[150:], y[150:], **settings).result_
+    turned = ShapleyEffects.from_fitted(model, X[150:][list("dbca")], y[150:], **settings).result_
+    assert turned.names == given.names
+    np.testing.assert_array_equal(turned.effects, given.effects)
+    with pytest.raises(ValueError, match="by name; X lacks 'd'"):
+        ShapleyEffects.from_fitted(model, X[150:].rename(columns={"d": "e"}), y[150:])
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, RandomForestClassifier])
+def test_training_rows_in_another_order_are_not_those_of_the_bags(data, kind):
+    X, y = data
+    y = y if kind is RandomForestRegressor else np.digitize(y, [-1, 0.5])
+    model = kind(30, min_samples_leaf=5, random_state=1).fit(X, y)
+    ShapleyEffects.from_fitted(model, X, y, rows="training", n_subsets=4)
+    order = np.random.default_rng(0).permutation(len(X))
+    with pytest.raises(ValueError, match="was not fitted on these"):
+        ShapleyEffects.from_fitted(model, X[order], y[order], rows="training")
+
+
+def test_bags_of_a_fitted_forest_know_no_groups(data):
+    X, y = data
+    model = forest(10).fit(X, y)
+    with pytest.raises(ValueError, match="know no row_groups"):
+        ShapleyEffects.from_fitted(model, X, y, rows="training", row_groups=np.arange(len(X)) // 4)
+
+
+def test_an_unfitted_model_is_named(data):
+    with pytest.raises(NotFittedError):
+        ShapleyEffects.from_fitted(forest(10), pd.DataFrame(data[0]), data[1])
+
+
 def test_a_model_without_trees_is_explained_through_a_surrogate(data):
     X, y = data
     est = ShapleyEffects.from_fitted(LinearRegression().fit(X, y), X, y, random_state=0)
@@ -181,6 +226,10 @@ def test_nothing_explained_gives_zeros_and_says_so(design):
     assert est.explained_variance_ < 0  # shown as it is
     assert est.result_.explained_variance == est.explained_variance_
     assert est.result_.first_order.min() < 0
+    low, high = est.result_.confidence_interval()
+    assert (low <= est.result_.raw_effects).all()
+    assert (high >= est.result_.raw_effects).all()
+    assert est.result_.p_values.min() > 0.05
 
 
 def test_many_columns_of_noise():
@@ -240,7 +289,7 @@ BAD_INPUT = {
     "no_bootstrap": (
         lambda X, y: (X, y),
         {"estimator": forest(bootstrap=False)},
-        r"RandomForestRegressor was fitted with bootstrap=False",
+        r"RandomForestRegressor has bootstrap=False",
     ),
     "one_tree": (lambda X, y: (X, y), {"estimator": forest(1)}, r"grow more trees"),
     "estimator": (lambda X, y: (X, y), {"estimator": "tree"}, r"estimator='tree' is unknown"),

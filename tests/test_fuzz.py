@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import traceback
 import warnings
 
 import numpy as np
@@ -110,11 +111,19 @@ def check_one(seed):
         assert 15 < len(message) < 400, message
         assert message[0].isupper() or message.split()[0].strip("'").isidentifier(), message
         assert "Traceback" not in message
+        assert_raised_here(error)
         assert not any(word in message for word in INSIDE), message
         return "error"
     assert np.isfinite(result.effects).all()
     assert result.effects.sum() == pytest.approx(max(result.explained_variance, 0), abs=1e-9)
     return "result"
+
+
+def assert_raised_here(error):
+    """By a check of shaff or of scikit-learn's validation, not deep inside a library."""
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    checks = ("/shaff/", "sklearn/utils/validation", "sklearn/utils/multiclass")
+    assert any(part in last.replace("\\", "/") for part in checks), (last, str(error))
 
 
 # Words of numpy and of scikit-learn's insides that tell a user nothing.

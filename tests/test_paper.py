@@ -38,6 +38,7 @@ def test_runs_survive_an_interrupt(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         store.add(Task("2", "sage", 0, 10_000, 500, 500), Run([1.0], 0.1, 1.0, 0.9, 7))
     assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
     assert RunStore(path).get(TASK) == Run([0.12346], 0.5, 1.0, 0.9, 7)
 
 

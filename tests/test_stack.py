@@ -24,11 +24,11 @@ class Fixed:
 
 
 def stacked_by_hand(predictions, y, fold_of, weight):
-    """Each row with the weights of the other folds, one fold and one solve at a time."""
-    mean = np.average(y, axis=0, weights=weight)
+    """Each row with weights and mean of the other folds, one fold and one solve at a time."""
     combined = np.empty_like(y)
     for fold in np.unique(fold_of):
         rows = fold_of != fold
+        mean = np.average(y[rows], axis=0, weights=weight[rows])
         root = np.sqrt(np.repeat(weight[rows], y.shape[1]))
         A = np.column_stack([(p[rows] - mean).ravel() for p in predictions]) * root[:, None]
         a, _ = nnls(A, (y[rows] - mean).ravel() * root)
@@ -59,6 +59,15 @@ def test_noise_predictions_explain_nothing_more_than_nothing():
     parts = [Fixed(rng.standard_normal(y.shape)) for _ in range(3)]
     stack = StackedValues(parts, y, np.arange(200) % 5)
     assert -0.1 < stack.values(Subsets.full(2)).v[0] < 0.02
+
+
+def test_without_any_weight_the_mean_of_the_other_folds_is_left():
+    """The mean of all rows knows the row that is measured, and would explain 1/n of it."""
+    v = []
+    for seed in range(20):
+        y = np.random.default_rng(seed).standard_normal((60, 1))
+        v.append(StackedValues([Fixed(-y)], y, np.arange(60) % 5).values(Subsets.full(2)).v[0])
+    assert np.mean(v) < 0
 
 
 def test_rows_without_a_prediction_are_left_out_and_the_empty_set_is_worth_nothing():

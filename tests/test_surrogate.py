@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from shaff import ShapleyEffects
 from shaff.resampling import resample_rows
@@ -60,3 +61,58 @@ def test_trees_need_y(data):
     X, y = data
     with pytest.raises(ValueError, match="requires y"):
         ShapleyEffects.from_fitted(RandomForestRegressor(5).fit(X, y), X)
+
+
+def test_effects_on_a_class_stand_under_its_name():
+    """Eleven classes: as text, "10" comes before "2"."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 4))
+    y = np.where(X[:, 3] > 1, 10, rng.integers(0, 10, 900))
+    model = LogisticRegression(max_iter=500).fit(X, y)
+    held_out = X[y != 4]  # and one class is not among the rows
+    result = ShapleyEffects.from_fitted(model, held_out, random_state=0).result_
+    assert list(result.per_output) == [str(label) for label in range(11)]
+    assert result.per_output["10"].argmax() == 3
+
+
+def test_a_rare_class_is_explained_by_its_probability(data):
+    X, y = data
+    rare = (y > np.quantile(y, 0.95)).astype(int)
+    model = LogisticRegression(C=0.05).fit(X, rare)
+    assert not model.predict(X).any()
+    assert ShapleyEffects.from_fitted(model, X, random_state=0).explained_variance_ > 0.9
+
+
+def test_a_model_that_says_the_same_of_all_rows(data):
+    X, y = data
+    with pytest.warns(UserWarning, match="y is constant"):
+        est = ShapleyEffects(Lasso(alpha=1e3), random_state=0).fit(X, y)
+    assert not est.effects_.any()
+
+
+def test_nested_models_have_the_seed_too(data):
+    X, y = data
+    model = make_pipeline(StandardScaler(), GradientBoostingRegressor(subsample=0.3))
+    est = ShapleyEffects(model, random_state=0)
+    np.testing.assert_array_equal(est.fit(X, y).effects_, est.fit(X, y).effects_)
+
+
+def test_bagged_models_without_trees_are_explained_through_their_labels(data):
+    X, y = data
+    est = ShapleyEffects(BaggingRegressor(LinearRegression()), random_state=0).fit(X, y)
+    assert est.result_.estimator.startswith("surrogate")
+    assert est.result_.target == "the predictions of BaggingRegressor"
+
+
+def test_a_model_need_not_be_one_that_can_be_pickled(data):
+    X, y = data
+    model = make_pipeline(FunctionTransformer(lambda Z: Z), LinearRegression()).fit(X, y)
+    assert ShapleyEffects.from_fitted(model, X, random_state=0).explained_variance_ > 0.9
+
+
+def test_a_bare_booster_is_refused(data):
+    X, y = data
+    lightgbm = pytest.importorskip("lightgbm")
+    booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, y).booster_
+    with pytest.raises(TypeError, match="bare Booster"):
+        ShapleyEffects.from_fitted(booster, X, y)

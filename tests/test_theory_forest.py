@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import BaggingRegressor
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from shaff import ShapleyEffects
 from shaff.datasets import experiment_1a
 from shaff.trees.bags import forest_bags
+from shaff.trees.growing import grow_forest
 
 GAMMA = 0.02
 
@@ -61,3 +64,25 @@ def test_without_rows_out_of_bag_it_is_refused(data):
     model = ShapleyEffects(theory_forest(max_samples=1.0), random_state=0)
     with pytest.raises(ValueError, match="nothing is out of bag"):
         model.fit(data.X, data.y)
+
+
+def test_bags_without_replacement_where_shaff_grows_the_trees(data):
+    X, y = data.X, data.y
+    model = BaggingRegressor(
+        DecisionTreeRegressor(min_samples_leaf=5), 6, bootstrap=False, max_samples=0.5
+    )
+    grown = grow_forest(model, X, y[:, None], categorical=np.zeros(X.shape[1], dtype=bool))
+    assert grown.bags.max() == 1
+    assert (grown.bags.sum(axis=1) == len(X) // 2).all()
+
+
+def test_a_share_of_rows_is_one_of_all_rows(data):
+    X, y = data.X, data.y
+    model = RandomForestRegressor(5, min_samples_leaf=0.1, max_samples=0.3, random_state=0)
+    grown = grow_forest(model, X, y[:, None], categorical=np.zeros(X.shape[1], dtype=bool))
+    leaves = [
+        int((grown.forest.feature[start:stop] < 0).sum())
+        for start, stop in itertools.pairwise(grown.forest.offsets)
+    ]
+    expected = [tree.get_n_leaves() for tree in model.fit(X, y).estimators_]
+    assert max(leaves) <= max(expected) + 1

@@ -6,7 +6,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.model_selection import PredefinedSplit
 
 from shaff import ShapleyEffects, inference
+from shaff.games import fitted_game
 from shaff.protocols import Effects, Values
+from shaff.solve.proxy import linear_proxy
 from shaff.subsets import Subsets
 from shaff.trees.growing import grow_forest
 from shaff.values.projected_boosting import ProjectedBoosting
@@ -125,3 +127,61 @@ def test_row_groups_are_never_on_both_sides():
         assert est.fit(X, y).explained_variance_ > 0.5
         with pytest.warns(UserWarning, match="Nothing is explained"):
             assert est.fit(X, y, row_groups=groups).explained_variance_ < 0.05
+
+
+@pytest.mark.parametrize("estimator", ["forest", "boosting", "stack"])
+def test_weights_that_are_not_whole_have_no_unit(rows, estimator):
+    X, y, _ = rows
+    weight = np.random.default_rng(1).uniform(0.5, 2, N)
+    est = ShapleyEffects(estimator, n_subsets=6, random_state=0)
+    one, other = (est.fit(X, y, sample_weight=unit * weight).effects_ for unit in (1, 1e-3))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ["forest", "boosting", None])
+def test_rows_without_weight_are_as_if_absent(rows, estimator):
+    X, y, weight = rows
+    weight = weight * (np.arange(N) % 3 > 0)
+    there = weight > 0
+    wild = np.where(there, y, 1e6)
+    est = ShapleyEffects(estimator, n_subsets=6, random_state=0)
+    one = est.fit(X, wild, sample_weight=weight).result_
+    other = est.fit(X[there], y[there], sample_weight=weight[there]).result_
+    np.testing.assert_array_equal(one.effects, other.effects)
+    np.testing.assert_array_equal(one.standard_error, other.standard_error)
+    assert one.n_rows == there.sum()
+
+
+def test_rows_without_weight_have_no_say_in_the_linear_game(rows):
+    X, y, weight = rows
+    weight = weight * (np.arange(N) % 3 > 0)
+    one = linear_proxy(X, np.where(weight > 0, y, 1e6), weight)
+    row_of = np.repeat(np.arange(N), weight)
+    np.testing.assert_allclose(one.effects, linear_proxy(X[row_of], y[row_of]).effects)
+
+
+def test_too_few_rows_with_weight(rows):
+    X, y, _ = rows
+    weight = np.where(np.arange(N) < 5, 0.5, 0.0)
+    with pytest.raises(ValueError, match="Only 5 rows have weight"):
+        ShapleyEffects("forest").fit(X, y, sample_weight=weight)
+
+
+def test_groups_of_which_few_have_weight(rows):
+    X, y, _ = rows
+    groups = np.arange(N) // 24
+    for estimator in ("forest", "boosting"):
+        est = ShapleyEffects(estimator, n_subsets=6, random_state=0)
+        est.fit(X, y, sample_weight=(groups > 6).astype(float), row_groups=groups)
+        assert np.isfinite(est.effects_).all()
+
+
+def test_a_fitted_forest_has_its_weights_once(rows):
+    X, y, weight = rows
+    model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    est = ShapleyEffects(model, n_subsets=6)
+    problem = est._read(X, y, weight, None, False, all_rows=True)
+    game = fitted_game(model, problem, "training", "plain")
+    predicted = game.values.predict(Subsets.full(3))[0, :, 0]
+    np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

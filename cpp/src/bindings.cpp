@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -15,6 +16,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
+
+using Count = std::int64_t;
 
 template <class T>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
@@ -35,6 +38,76 @@ void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+// Children come after their parent, `shift` is where their numbers begin. Returns the number of
+// levels of splits; `level` is scratch space.
+template <class Index>
+std::int32_t require_tree(std::span<const Index> feature, std::span<const Index> left,
+                          std::span<const Index> right, Count shift, std::size_t n_columns,
+                          std::vector<std::int32_t>& level) {
+  level.assign(feature.size(), 0);
+  std::int32_t deepest = 0;
+  for (std::size_t node = 0; node < feature.size(); ++node) {
+    if (feature[node] < 0) continue;
+    require(static_cast<std::size_t>(feature[node]) < n_columns,
+            "a node splits on a column that does not exist");
+    deepest = std::max(deepest, level[node] + 1);
+    for (const Count number : {Count{left[node]} - shift, Count{right[node]} - shift}) {
+      const auto child = static_cast<std::size_t>(number);  // a negative one becomes too large
+      require(node < child && child < feature.size(),
+              "a child does not follow its parent in its tree");
+      level[child] = std::max(level[child], level[node] + 1);
+    }
+  }
+  return deepest;
+}
+
+enum class Children { within_tree, over_all_trees };
+
+// The kernels trust their node arrays: a wrong one would read outside of memory, or never end.
+template <class Index>
+std::int32_t require_trees(std::span<const Count> offsets, std::span<const Index> feature,
+                           std::span<const Index> left, std::span<const Index> right,
+                           std::size_t n_columns, Children children) {
+  const std::size_t n = feature.size();
+  require(left.size() == n && right.size() == n, "node arrays differ in length");
+  require(!offsets.empty() && offsets.front() >= 0, "the tree offsets do not start at a node");
+  std::vector<std::int32_t> level;
+  std::int32_t deepest = 0;
+  for (std::size_t t = 0; t + 1 < offsets.size(); ++t) {
+    require(offsets[t] < offsets[t + 1] && offsets[t + 1] <= static_cast<Count>(n),
+            "the tree offsets do not rise within the nodes");
+    const auto first = static_cast<std::size_t>(offsets[t]);
+    const std::size_t count = static_cast<std::size_t>(offsets[t + 1]) - first;
+    deepest =
+        std::max(deepest, require_tree(feature.subspan(first, count), left.subspan(first, count),
+                                       right.subspan(first, count),
+                                       children == Children::within_tree ? 0 : offsets[t],
+                                       n_columns, level));
+  }
+  return deepest;
+}
+
+// Kernels that recurse need some 256 bytes of stack a level, and a thread may have but 2 MB.
+void require_shallow(std::int32_t levels) {
+  require(levels <= 5000, "a tree has more than 5000 levels: grow it with a smaller max_depth");
+}
+
+void require_rows(std::span<const std::int32_t> rows, std::size_t n_rows) {
+  bool inside = true;
+  for (const std::int32_t row : rows) inside &= row >= 0 && static_cast<std::size_t>(row) < n_rows;
+  require(inside, "a row does not exist");
+}
+
+void require_category_sets(const shaff::BoostedTrees& trees) {
+  const auto& offset = trees.set_offset;
+  require(!offset.empty() && offset.front() >= 0 && std::is_sorted(offset.begin(), offset.end()) &&
+              offset.back() <= static_cast<Count>(trees.set_words.size()),
+          "set offsets do not rise within the words");
+  const auto n_sets = static_cast<Count>(offset.size()) - 1;
+  for (const std::int32_t set : trees.category_set)
+    require(set < n_sets, "a node names a category set that does not exist");
+}
+
 template <class T>
 nb::object to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
@@ -44,6 +117,7 @@ nb::object to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
 
 // Ctrl-C reaches the main thread only; worker threads are told through the shared cancel flag.
 shaff::Interrupted interruption(const In<std::uint8_t>& cancel) {
+  require(cancel.size() >= 1, "the cancel flag is empty");
   const std::uint8_t* flag = cancel.data();
   return [flag] {
     if (*static_cast<const volatile std::uint8_t*>(flag) != 0) return true;
@@ -63,8 +137,7 @@ shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int
                               const In<std::uint32_t>& cut, const In<std::int32_t>& left,
                               const In<std::int32_t>& right, const In<std::uint8_t>& missing_left) {
   const std::size_t n = feature.size();
-  require(cut.size() == n && left.size() == n && right.size() == n && missing_left.size() == n,
-          "node arrays differ in length");
+  require(cut.size() == n && missing_left.size() == n, "node arrays differ in length");
   require(offsets.size() >= 1 && static_cast<std::size_t>(offsets.data()[offsets.size() - 1]) == n,
           "the last offset is not the number of nodes");
   return {view(offsets), {view(feature), view(cut), view(left), view(right), view(missing_left)}};
@@ -73,7 +146,9 @@ shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int
 nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
                              const In<std::int32_t>& left, const In<std::int32_t>& right,
                              std::size_t n_words) {
-  const shaff::ForestView forest{view(offsets), {view(feature), {}, view(left), view(right), {}}};
+  require_trees(view(offsets), view(feature), view(left), view(right), 64 * n_words,
+                Children::within_tree);
+  const shaff::ForestShape forest{view(offsets), {view(feature), view(left), view(right)}};
   shaff::SubsetCounts counted;
   {
     nb::gil_scoped_release release;
@@ -105,6 +180,8 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
           "subsets have too few words");
   require(last_tree <= forest.n_trees() && first_tree <= last_tree, "no such trees");
+  require_trees(view(offsets).subspan(first_tree, last_tree - first_tree + 1), view(feature),
+                view(left), view(right), codes.shape(0), Children::within_tree);
   const std::size_t n_outputs = targets.shape(1), n_subsets = subsets.shape(0);
   require(sum.size() == n_subsets * n_rows * n_outputs,
           "sum must be (n_subsets, n_rows, n_outputs)");
@@ -137,10 +214,8 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      double learning_rate, double shrinkage, const InOut<double>& residual,
                      const In<std::uint8_t>& cancel) {
   const std::size_t n = feature.size();
-  require(threshold.size() == n && left.size() == n && right.size() == n &&
-              missing_left.size() == n && category_set.size() == n,
+  require(threshold.size() == n && missing_left.size() == n && category_set.size() == n,
           "node arrays differ in length");
-  require(tree_offset.size() >= 1 && set_offset.size() >= 1, "offsets are empty");
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
           "codes must be (n_columns, n_rows)");
   require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
@@ -148,9 +223,12 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_rows)");
+  require_shallow(require_trees(view(tree_offset), view(feature), view(left), view(right),
+                                codes.shape(0), Children::over_all_trees));
   const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
                                   view(right),      view(missing_left), view(category_set),
                                   view(set_offset), view(set_words),    view(tree_offset)};
+  require_category_sets(trees);
   const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
   bool completed = false;
   {
@@ -181,6 +259,15 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
   require(background_rows.shape(0) == n_subsets, "background_rows must be (n_subsets, n_draws)");
   require(sums.shape(0) == n_subsets && sums.shape(1) == n_rows && sums.shape(2) == n_outputs,
           "sums must be (n_subsets, n_rows, n_outputs)");
+  const std::size_t n = feature.size();
+  require(
+      threshold.size() == n && missing_left.size() == n && cover.size() == n && value.shape(0) == n,
+      "node arrays differ in length");
+  const Count whole[] = {0, static_cast<Count>(n)};
+  require_shallow(require_trees<Count>(whole, view(feature), view(left), view(right), n_columns,
+                                       Children::within_tree));
+  require_rows(view(rows), n_rows);
+  require_rows(view(background_rows), background_columns.shape(1));
   const shaff::ExpectationTree tree{view(left),         view(right), view(feature), view(threshold),
                                     view(missing_left), view(cover), view(value)};
   const shaff::RowView queries{view(columns), static_cast<std::int64_t>(n_rows), view(rows)};
@@ -196,18 +283,29 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
   }
 }
 
+// Neither results nor the cancel flag are converted: the core would write or watch a copy. Nor are
+// codes, since the narrower overload would take wide ones.
+template <class Code>
+void def_project_forest(nb::module_& m) {
+  m.def("project_forest", &project_forest<Code>, "offsets"_a, "feature"_a, "cut"_a, "left"_a,
+        "right"_a, "missing_left"_a, "codes"_a.noconvert(), "has_missing"_a, "rank_offset"_a,
+        "category_rank"_a, "bags"_a, "row_weight"_a, "is_query"_a, "targets"_a, "min_node_size"_a,
+        "first_tree"_a, "last_tree"_a, "subsets"_a, "sum"_a.noconvert(),
+        "sum_squares"_a.noconvert(), "cancel"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
   m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a,
         "n_words"_a);
-  m.def("project_forest", &project_forest<std::uint16_t>);
-  m.def("project_forest", &project_forest<std::uint32_t>);
+  def_project_forest<std::uint16_t>(m);
+  def_project_forest<std::uint32_t>(m);
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
-        "residual"_a.noconvert(), "cancel"_a);
+        "residual"_a.noconvert(), "cancel"_a.noconvert());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
-        "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a);
+        "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());
 }

@@ -37,7 +37,7 @@ class Counter {
   std::unordered_multimap<std::uint64_t, std::size_t> index_;
 };
 
-std::vector<std::int64_t> leaves_below(const TreeView& tree,
+std::vector<std::int64_t> leaves_below(const TreeShape& tree,
                                        const std::vector<std::int32_t>& preorder) {
   std::vector<std::int64_t> leaves(tree.feature.size(), 1);
   for (auto it = preorder.rbegin(); it != preorder.rend(); ++it) {
@@ -52,7 +52,7 @@ struct Visit {
   std::vector<std::uint64_t> above;
 };
 
-std::vector<std::int32_t> preorder_of(const TreeView& tree) {
+std::vector<std::int32_t> preorder_of(const TreeShape& tree) {
   std::vector<std::int32_t> order, stack{0};
   while (!stack.empty()) {
     const auto node = stack.back();
@@ -65,7 +65,7 @@ std::vector<std::int32_t> preorder_of(const TreeView& tree) {
   return order;
 }
 
-void count_tree(const TreeView& tree, std::size_t n_words, Counter& counter) {
+void count_tree(const TreeShape& tree, std::size_t n_words, Counter& counter) {
   const auto leaves = leaves_below(tree, preorder_of(tree));
   std::vector<Visit> stack;
   stack.push_back({0, 0, std::vector<std::uint64_t>(n_words, 0)});
@@ -87,7 +87,7 @@ void count_tree(const TreeView& tree, std::size_t n_words, Counter& counter) {
 
 }  // namespace
 
-SubsetCounts count_path_subsets(const ForestView& forest, std::size_t n_words) {
+SubsetCounts count_path_subsets(const ForestShape& forest, std::size_t n_words) {
   Counter counter(n_words);
   for (std::size_t t = 0; t < forest.n_trees(); ++t) count_tree(forest.tree(t), n_words, counter);
   return std::move(counter.result);

@@ -20,8 +20,9 @@ constexpr std::size_t kMaskBytes = std::size_t{16} << 20;  // node masks kept pe
 bool has_avx2() {
   if (std::getenv("SHAFF_PORTABLE") != nullptr) return false;
 #if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("fma");
+  // What CMakeLists.txt compiles the kernel with.
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 #else
   return false;
 #endif

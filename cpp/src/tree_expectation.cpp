@@ -44,7 +44,7 @@ class Walk {
   };
 
   bool by_cover() const { return background_order_.empty(); }
-  bool is_leaf(Index node) const { return tree_.left[node] < 0; }
+  bool is_leaf(Index node) const { return tree_.feature[node] < 0; }
   bool splits_on_known(Index node) const { return known_[tree_.feature[node]] != 0; }
 
   void find_known_below() {
@@ -72,7 +72,9 @@ class Walk {
   double left_share(Index node) const { return tree_.cover[tree_.left[node]] / tree_.cover[node]; }
 
   // The largest float under a threshold: a float is <= it if and only if it is <= the threshold.
+  // Scikit-learn before 1.7 may leave NaN as a threshold: no value is <= NaN.
   static float float_below(double threshold) {
+    if (std::isnan(threshold)) return -INFINITY;
     const float rounded = static_cast<float>(threshold);
     return rounded > threshold ? std::nextafter(rounded, -INFINITY) : rounded;
   }

@@ -15,6 +15,7 @@ struct RandomForest {
   std::vector<std::uint8_t> missing_left;
 
   ForestView view() const { return {offsets, {feature, cut, left, right, missing_left}}; }
+  ForestShape shape() const { return {offsets, {feature, left, right}}; }
 
   // Splits at random until `depth` or by chance; children follow their parents.
   void add_tree(std::mt19937& rng, int n_features, std::uint32_t n_codes, int depth) {

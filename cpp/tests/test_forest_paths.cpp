@@ -10,7 +10,7 @@ using Words = std::vector<std::uint64_t>;
 
 namespace {
 
-void walk(const shaff::TreeView& tree, std::int32_t node, Words current, std::set<Words> seen,
+void walk(const shaff::TreeShape& tree, std::int32_t node, Words current, std::set<Words> seen,
           std::map<Words, std::int64_t>& counts) {
   const std::int32_t feature = tree.feature[static_cast<std::size_t>(node)];
   if (feature < 0) {
@@ -29,10 +29,10 @@ void check_against_definition(int n_features, unsigned seed) {
   for (int t = 0; t < 6; ++t) forest.add_tree(rng, n_features, 20, t);
   const std::size_t n_words = (static_cast<std::size_t>(n_features) + 63) / 64;
   std::map<Words, std::int64_t> expected;
-  for (std::size_t t = 0; t < forest.view().n_trees(); ++t)
-    walk(forest.view().tree(t), 0, Words(n_words, 0), {}, expected);
+  for (std::size_t t = 0; t < forest.shape().n_trees(); ++t)
+    walk(forest.shape().tree(t), 0, Words(n_words, 0), {}, expected);
 
-  const shaff::SubsetCounts counts = shaff::count_path_subsets(forest.view(), n_words);
+  const shaff::SubsetCounts counts = shaff::count_path_subsets(forest.shape(), n_words);
   CHECK(counts.counts.size() == expected.size());
   for (std::size_t k = 0; k < counts.counts.size(); ++k) {
     const auto start = counts.words.begin() + static_cast<std::ptrdiff_t>(k * n_words);

@@ -20,7 +20,7 @@ void check(double actual, double expected, const char* what) {
 const std::vector<std::int64_t> left{1, -1, 3, -1, -1};
 const std::vector<std::int64_t> right{2, -1, 4, -1, -1};
 const std::vector<std::int64_t> feature{0, -2, 1, -2, -2};
-const std::vector<double> threshold{0, 0, 0, 0, 0};
+std::vector<double> threshold{0, 0, 0, 0, 0};
 const std::vector<std::uint8_t> missing_left{0, 0, 1, 0, 0};
 const std::vector<double> cover{10, 4, 6, 3, 3};
 const std::vector<double> value{0, 1, 0, 2, 4};
@@ -47,6 +47,12 @@ int main() {
   check(predictions[1], 2, "prediction, right left");
   check(predictions[2], 4, "prediction, right right");
   check(predictions[3], 2, "prediction, missing goes left");
+
+  threshold[2] = missing;
+  const auto no_threshold = expectation({1, 1}, {});
+  check(no_threshold[1], 4, "prediction, no value is <= NaN");
+  check(no_threshold[3], 2, "prediction, missing goes left of NaN");
+  threshold[2] = 0;
 
   check(expectation({0, 0}, {})[0], 0.4 + 0.6 * 3, "nothing known, by cover");
   check(expectation({0, 1}, {})[1], 0.4 + 0.6 * 2, "x1 known, by cover");

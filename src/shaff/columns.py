@@ -350,6 +350,29 @@ def _check_columns(table: Table) -> None:
             raise ValueError(column_sentence(names, said))
 
 
+def in_order(X: Any, names: Sequence[str] | None) -> Any:
+    """A frame with its columns in the order that a model was fitted on; None leaves it as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.columns import in_order
+    >>> in_order(pd.DataFrame({"a": [1], "b": [2]}), ["b", "a"]).columns.tolist()
+    ['b', 'a']
+    """
+    frame = nw.from_native(X, eager_only=True)
+    # LightGBM knows no blanks in names.
+    column_of = {name.replace(" ", "_"): name for name in map(str, frame.columns)}
+    wanted = [] if names is None else [name.replace(" ", "_") for name in names]
+    if names is None or wanted == list(column_of):
+        return X
+    if sorted(wanted) != sorted(column_of):
+        lacking = [name for name in wanted if name not in column_of]
+        what = f"X lacks {lacking[0]!r}" if lacking else f"X has {len(column_of)}"
+        raise ValueError(f"The model was fitted on {len(wanted)} columns by name; {what}.")
+    return frame.select([column_of[name] for name in wanted]).to_native()
+
+
 def read_players(
     groups: Groups | None, names: tuple[str, ...]
 ) -> tuple[list[npt.NDArray[np.intp]], tuple[str, ...]]:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 import sklearn
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._version import __version__
 from shaff.columns import (
+    MIN_ROWS,
     Groups,
     Table,
     category_columns,
+    in_order,
     is_frame,
     read_players,
     read_table,
@@ -31,22 +32,29 @@ from shaff.columns import (
 from shaff.datasets import RandomState
 from shaff.designs import ForestPaths, check_design
 from shaff.evaluation import Checkpoint, fingerprint, progress_bar
-from shaff.games import Game, fitted_game, is_projectable, make_game
+from shaff.games import (
+    Game,
+    NothingToExplainError,
+    fitted_game,
+    is_projectable,
+    make_game,
+)
 from shaff.presets import find_preset
 from shaff.problem import (
-    MIN_ROWS,
     Problem,
     check_rows,
+    read_cv,
     read_row_groups,
     read_sample_weight,
     read_target,
 )
 from shaff.result import EffectsResult
-from shaff.row_sample import sample_rows
+from shaff.row_sample import rows_with_weight, sample_rows
 from shaff.run import Run, constant_result
 from shaff.solve import check_solver
 from shaff.subsets import FloatArray
-from shaff.trees import category_codes, is_booster
+from shaff.trees import category_codes, fitted_names, is_booster
+from shaff.values.held_out import paper_forest
 from shaff.values.projected_forest import FOREST_ERRORS
 
 
@@ -100,8 +108,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     ----------
     effects_ : float array of shape (n_players,)
         Non-negative, summing to ``explained_variance_`` (all 0 if that is not positive).
-    feature_importances_ : float array of shape (n_players,)
-        The effects, for `SelectFromModel` and `RFE`.
+    feature_importances_ : float array of shape (n_columns,)
+        The effects, those of a group in equal parts, for `SelectFromModel` and `RFE`.
     explained_variance_ : float
         Share of the variance of y that all inputs explain, out of sample.
     result_ : EffectsResult
@@ -169,7 +177,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         ForestPaths(n_draws=500, paired_weights='published')
         """
         published: dict[str, Any] = {
-            "estimator": RandomForestRegressor(500, max_features=1 / 3, min_samples_leaf=5),
+            "estimator": paper_forest(),
             "design": ForestPaths(n_draws=500, paired_weights="published"),
             "solver": "least_squares",
             "forest_error": "plain",
@@ -247,17 +255,27 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         if rows not in ("held_out", "training"):
             raise ValueError(f'rows={rows!r} is unknown: use "held_out" or "training".')
+        if type(model).__name__ == "Booster":
+            raise TypeError(
+                "A bare Booster does not say what it was fitted to: pass the scikit-learn model of "
+                "its library, such as LGBMRegressor or XGBRegressor."
+            )
         self = cls(estimator=model, **settings)
         if y is None and not is_projectable(model):
-            y = model.predict(X)
+            y = np.zeros(len(X))  # in the place of what the model will say
+        if is_projectable(model) and is_frame(X):
+            X = in_order(X, fitted_names(model))
         if is_booster(model) and is_frame(X):
             X = recode(X, category_codes(model, category_columns(X)))
         # Bags tell which of the training rows are in them: none may be left out.
-        max_rows = None if rows == "training" else self.max_rows
-        as_classes = is_classifier(model)
-        problem = self._read(X, y, sample_weight, row_groups, as_classes, max_rows)
-        game = fitted_game(model, problem, rows, self.forest_error, n_labelled)
-        return self._run(problem, game, joblib.hash(model))
+        problem = self._read(
+            X, y, sample_weight, row_groups, is_classifier(model), rows == "training"
+        )
+
+        def make() -> Game:
+            return fitted_game(model, problem, rows, self.forest_error, n_labelled)
+
+        return self._run(problem, make, model)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
         """Compute the effects of the columns (or groups) of X on y.
@@ -279,8 +297,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
         with _all_or_nothing(self):
-            problem = self._read(X, y, sample_weight, row_groups, as_classes, self.max_rows)
-            return self._run(problem, None, "")
+            problem = self._read(X, y, sample_weight, row_groups, as_classes)
+            return self._run(
+                problem, lambda: make_game(self.estimator, problem, self.forest_error), None
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -290,7 +310,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The players' names, in the order of the effects."""
+        """The players' names, in the order of the effects; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
 
@@ -303,11 +323,15 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
         row_groups: Any,
         as_classes: bool,
-        max_rows: int | None,
+        all_rows: bool = False,
     ) -> Problem:
         self._check_settings()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        sample = sample_rows((X, y, sample_weight, row_groups), max_rows, int(seed))
+        arrays = (X, y, sample_weight, row_groups)
+        # Bags and splits of the user's count all rows.
+        if not all_rows and (self.cv is None or isinstance(self.cv, int | np.integer)):
+            arrays = rows_with_weight(arrays)
+        sample = sample_rows(arrays, None if all_rows else self.max_rows, int(seed))
         X, y, sample_weight, row_groups = sample.arrays
         table = self._read_table(X)
         table = replace(table, notes=(*sample.notes, *table.notes))
@@ -315,6 +339,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_rows(n_rows)
         target = read_target(y, n_rows, as_classes)
         players, names = read_players(self.groups, table.names)
+        self._players = players
+        row_groups = read_row_groups(row_groups, n_rows)
         return Problem(
             X if is_frame(X) else table.X,
             table,
@@ -322,8 +348,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             players,
             names,
             read_sample_weight(sample_weight, n_rows),
-            read_row_groups(row_groups, n_rows),
-            self.cv,
+            row_groups,
+            read_cv(self.cv, n_rows, target, row_groups),
             self.n_jobs,
             int(seed),
         )
@@ -337,7 +363,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"n_subsets={self.n_subsets!r}: expected a whole number of at least 2."
             )
-        if self.tol is not None and not self.tol > 0:
+        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol > 0):
             raise ValueError(f"tol={self.tol!r}: expected a positive number.")
         if self.max_rows is not None and not (
             isinstance(self.max_rows, int | np.integer) and self.max_rows >= MIN_ROWS
@@ -363,29 +389,28 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     # The three steps ----------------------------------------------------------------------------
 
-    def _run(self, problem: Problem, game: Game | None, model_hash: str) -> Self:
-        counted = (
-            problem.y if problem.sample_weight is None else problem.y[problem.sample_weight > 0]
-        )
-        if np.ptp(counted, axis=0).max() == 0:
-            warnings.warn("y is constant: all effects are 0.", stacklevel=3)
-            return self._store(constant_result(problem, self))
-        game = game or make_game(self.estimator, problem, self.forest_error)
+    def _run(self, problem: Problem, make: Callable[[], Game], model: Any) -> Self:
+        try:
+            game = make()
+        except NothingToExplainError as nothing:
+            warnings.warn(str(nothing), stacklevel=3)
+            return self._store(constant_result(nothing.problem, self))
         problem = game.problem or problem
         with progress_bar(self.verbose) as progress:
-            run = Run(self, problem, game, progress, self._checkpoint(problem, model_hash))
+            run = Run(self, problem, game, progress, self._checkpoint(problem, model))
             return self._store(run.result())
 
-    def _checkpoint(self, problem: Problem, model_hash: str) -> Checkpoint | None:
+    def _checkpoint(self, problem: Problem, model: Any) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
         settings = self.get_params(deep=False)
         for name in ("n_jobs", "verbose", "checkpoint", "design", "solver", "n_subsets", "tol"):
             settings.pop(name)  # none of them changes the value of a subset
+        settings["cv"] = problem.cv  # the splits themselves: a splitter may be random
         arrays = (problem.X, problem.y, problem.sample_weight, problem.row_groups)
         versions = (__version__, sklearn.__version__)
         return Checkpoint(
-            self.checkpoint, fingerprint(*arrays, settings, problem.seed, model_hash, versions)
+            self.checkpoint, fingerprint(*arrays, settings, problem.seed, model, versions)
         )
 
     def _store(self, result: EffectsResult) -> Self:
@@ -396,9 +421,15 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The effects, under the name that scikit-learn's selectors look for."""
+        """The effects of the columns, under the name that scikit-learn's selectors look for.
+
+        The columns of a group have equal parts of its effect.
+        """
         check_is_fitted(self)
-        return self.effects_
+        importances = np.zeros(self.n_features_in_)
+        for player, effect in zip(self._players, self.effects_, strict=True):
+            importances[player] = effect / len(player)
+        return importances
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -16,18 +16,20 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.tree import BaseDecisionTree
 from sklearn.utils.class_weight import compute_sample_weight
 
 from shaff.presets import PricedBy
-from shaff.problem import Problem
+from shaff.problem import Problem, Target
 from shaff.protocols import ValueFunction
 from shaff.resampling import resample_rows
 from shaff.subsets import FloatArray, Subsets
 from shaff.trees import is_booster
-from shaff.trees.bags import draw_bags, forest_bags
-from shaff.trees.forest import Forest, read_forest
+from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
+from shaff.trees.forest import Forest, least_leaf, read_forest
 from shaff.trees.growing import CategoryOrders, GrownForest, grow_forest
 from shaff.values.boosters import as_regressor
+from shaff.values.held_out import as_target, paper_forest, seeded
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 from shaff.values.ridge import RidgeValues
@@ -35,6 +37,7 @@ from shaff.values.stack import StackedValues
 
 FORESTS = (RandomForestRegressor, RandomForestClassifier, ExtraTreesRegressor, ExtraTreesClassifier)
 BAGGED = (BaggingRegressor, BaggingClassifier)
+# Fewer than the paper's: the unbiased error makes up for them.
 DEFAULT_TREES = 100
 SCOUT_TREES = 50
 # "auto" leaves boosting only for something that explains more by this much.
@@ -69,8 +72,23 @@ class Game:
     problem: Problem | None = None
 
 
+class NothingToExplainError(Exception):
+    """The target does not vary."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__("y is constant: all effects are 0.")
+        self.problem = problem
+
+
+def check_varies(problem: Problem) -> None:
+    """Raise `NothingToExplainError` for a target that is constant over the rows that count."""
+    if np.ptp(problem.y[problem.counts], axis=0).max() == 0:
+        raise NothingToExplainError(problem)
+
+
 def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
     """The value function that `estimator` stands for, fitted."""
+    check_varies(problem)
     if estimator is None:
         estimator = "auto"
     if isinstance(estimator, str):
@@ -80,7 +98,7 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
         return NAMED_GAMES[estimator](problem, forest_error)
     if isinstance(estimator, PricedBy):
         return priced_game(estimator, problem)
-    if isinstance(estimator, FORESTS + BAGGED):
+    if is_forest(estimator):
         return forest_game(estimator, problem, forest_error)
     if is_booster(as_regressor(estimator)):
         return boosting_game(problem, as_regressor(estimator))
@@ -91,9 +109,16 @@ def make_game(estimator: Any, problem: Problem, forest_error: str = "unbiased") 
     return surrogate_game(_fitted(estimator, problem, problem.frame), problem)
 
 
+def is_forest(model: Any) -> bool:
+    """Whether a model averages trees of scikit-learn."""
+    if isinstance(model, BAGGED):
+        return model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
+    return isinstance(model, FORESTS)
+
+
 def is_projectable(model: Any) -> bool:
     """Whether the trees of a model can be projected; any other model needs a surrogate."""
-    return isinstance(model, FORESTS + BAGGED) or is_booster(model)
+    return is_forest(model) or is_booster(model)
 
 
 def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
@@ -101,11 +126,6 @@ def priced_game(priced_by: PricedBy, problem: Problem) -> Game:
     values = priced_by.value_function(problem)
     forest = priced_by.forest(problem, values)
     return Game(values, priced_by.values, None, forest, priced_by.notes(problem))
-
-
-def default_forest(n_trees: int = DEFAULT_TREES) -> RandomForestRegressor:
-    """The paper's forest with fewer trees: the unbiased error makes up for them."""
-    return RandomForestRegressor(n_trees, max_features=1 / 3, min_samples_leaf=5)
 
 
 def forest_game(model: Any, problem: Problem, forest_error: str = "unbiased") -> Game:
@@ -152,8 +172,9 @@ def fitted_game(
 ) -> Game:
     """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
     if is_projectable(model):
+        check_varies(problem)
         _check_numbers(problem)
-    if isinstance(model, FORESTS + BAGGED):
+    if is_forest(model):
         return _fitted_forest(model, problem, rows, forest_error)
     if rows == "training":
         raise ValueError(
@@ -193,42 +214,66 @@ def _fitted_forest(model: Any, problem: Problem, rows: str, forest_error: str) -
             f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
         )
     if rows == "training":
-        bags = forest_bags(model, len(problem.X))
-    else:
-        n_trees = np.size(model.estimators_)
-        bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
+        return _on_training_rows(model, problem, forest_error)
+    n_trees = np.size(model.estimators_)
+    bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
     return _projected(model, bags, problem, forest_error)
 
 
-def _projected(model: Any, bags: Any, problem: Problem, forest_error: str) -> Game:
+def _on_training_rows(model: Any, problem: Problem, forest_error: str) -> Game:
+    if problem.row_groups is not None:
+        raise ValueError(
+            "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
+            "them. Pass held-out rows, or let shaff fit the forest (ShapleyEffects(model).fit)."
+        )
+    bags = forest_bags(model, len(problem.X))
+    weight = np.ones(len(problem.X))
+    if problem.sample_weight is not None and not drawn_by_weight(model, bags):
+        weight = problem.sample_weight
+    check_targets(model, problem.y, bags * weight)
+    return _projected(model, bags, problem, forest_error, weight)
+
+
+def _projected(
+    model: Any,
+    bags: Any,
+    problem: Problem,
+    forest_error: str,
+    cell_weight: FloatArray | None = None,
+) -> Game:
     columns = getattr(model, "estimators_features_", None)
     forest = read_forest(list(np.ravel(model.estimators_)), problem.X.shape[1], columns)
     gains = getattr(model, "feature_importances_", None)
     grown = GrownForest(forest, bags, CategoryOrders.none(), gains)
-    return _projected_game(model, grown, problem, forest_error)
+    return _projected_game(model, grown, problem, forest_error, cell_weight)
 
 
-def _projected_game(model: Any, grown: GrownForest, problem: Problem, forest_error: str) -> Game:
+def _projected_game(
+    model: Any,
+    grown: GrownForest,
+    problem: Problem,
+    forest_error: str,
+    cell_weight: FloatArray | None = None,
+) -> Game:
+    if isinstance(problem.cv, list):
+        raise ValueError(
+            "A forest is measured on the rows out of its bags, which are drawn at random: cv as a "
+            'splitter is for boosting (estimator="boosting").'
+        )
     values = ProjectedForest(
         grown.forest,
         problem.X,
         problem.y,
         grown.bags,
         sample_weight=problem.sample_weight,
+        cell_weight=cell_weight,
         players=problem.players,
-        min_node_size=_min_node_size(model, len(problem.X)),
+        min_node_size=least_leaf(model, len(problem.X)),
         error=forest_error,
         orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
     return Game(values, "forest", grown.gains, grown.forest)
-
-
-def _min_node_size(model: Any, n_rows: int) -> float:
-    """The stopping rule of the projection is that of the trees."""
-    tree = getattr(model, "estimator", None) if isinstance(model, BAGGED) else model
-    size = getattr(tree, "min_samples_leaf", 1)
-    return float(size) if size >= 1 else float(np.ceil(size * n_rows))
 
 
 def boosting_game(problem: Problem, model: Any = None) -> Game:
@@ -254,9 +299,12 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
 
     They are compared with at most 50 trees in the forest; boosting wins near ties, because it
     shrinks least on small subsets too, and the stack is for data that are small enough for it.
+    Only boosting keeps to the splits of a splitter.
     """
     boosting = boosting_game(problem)
-    scout = forest_game(default_forest(SCOUT_TREES), problem)
+    if isinstance(problem.cv, list):
+        return boosting
+    scout = forest_game(paper_forest(SCOUT_TREES), problem)
     candidates = [boosting, scout]
     if len(problem.X) <= STACKED_ROWS:
         candidates.append(_stacked(problem, boosting, scout))
@@ -266,17 +314,20 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
     for name in explained:
         chosen = name if explained[name] > explained[chosen] + MARGIN else chosen
     compared = ", ".join(f"{name} {v:.3f}" for name, v in explained.items())
-    note = f"Chose {chosen} by the variance explained of rows not seen: {compared}."
+    note = (
+        f"Chose {chosen} by the variance explained of rows not seen, boosting unless another has "
+        f"{MARGIN} more: {compared}."
+    )
     game = boosting
     if chosen != "boosting":
-        forest = forest_game(default_forest(), problem, forest_error)
+        forest = forest_game(paper_forest(DEFAULT_TREES), problem, forest_error)
         game = forest if chosen == "forest" else _stacked(problem, boosting, forest)
     return replace(game, notes=(note, *game.notes))
 
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
     """Ridge, projected forest and projected boosting, combined anew for each subset."""
-    forest = forest_game(default_forest(), problem, forest_error)
+    forest = forest_game(paper_forest(DEFAULT_TREES), problem, forest_error)
     return _stacked(problem, boosting_game(problem), forest)
 
 
@@ -309,10 +360,11 @@ def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) 
             raise ValueError("n_labelled draws further rows of numbers; X has categories.")
         more = resample_rows(X, n_labelled - len(X), problem.table.categorical, problem.seed)
         rows = X = np.vstack([X, more])
-        problem = replace(problem, sample_weight=None, row_groups=None)
-    labels = _labels(model, rows)
-    target = replace(problem.target, y=labels)
+        cv = None if isinstance(problem.cv, list) else problem.cv
+        problem = replace(problem, sample_weight=None, row_groups=None, cv=cv)
+    target = _labels(model, rows)
     labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
+    check_varies(labelled)
     game = auto_game(labelled, "unbiased")
     note = (
         f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
@@ -322,23 +374,23 @@ def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) 
     return replace(game, name=name, notes=notes, problem=labelled)
 
 
-def _labels(model: Any, rows: Any) -> FloatArray:
-    """What a model says of rows, shape (n_rows, n_outputs): one output with two classes."""
+def _labels(model: Any, rows: Any) -> Target:
+    """What a model says of rows: one output with two classes, else one for each of its classes."""
     predict = model.predict_proba if is_classifier(model) else model.predict
     labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
-    if is_classifier(model) and labels.shape[1] == 2:
-        labels = labels[:, 1:]
-    return np.ascontiguousarray(labels)
+    name, classes = f"the predictions of {type(model).__name__}", None
+    if is_classifier(model):
+        classes = tuple(str(label) for label in model.classes_)
+        labels = labels[:, 1:] if len(classes) == 2 else labels
+    outputs = classes if classes is not None and len(classes) > 2 else None
+    return Target(np.ascontiguousarray(labels), classes, name, outputs)
 
 
 def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
     """A clone with our seed and number of jobs wherever the model leaves them open."""
-    copy = clone(model)
-    settings = {"random_state": problem.seed, "n_jobs": problem.n_jobs}
-    parameters = copy.get_params()
-    copy.set_params(
-        **{k: v for k, v in settings.items() if k in parameters and parameters[k] is None}
-    )
+    copy = seeded(model, problem.seed)
+    if copy.get_params(deep=False).get("n_jobs", 0) is None:
+        copy.set_params(n_jobs=problem.n_jobs)
     weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
     rows = problem.X if X is None else X
     return copy.fit(rows, _as_model_target(copy, problem), **weight)
@@ -347,12 +399,12 @@ def _fitted(model: Any, problem: Problem, X: Any = None) -> Any:
 def _as_model_target(model: Any, problem: Problem) -> Any:
     if is_classifier(model) and problem.target.labels is not None:
         return problem.target.labels
-    return problem.y[:, 0] if problem.y.shape[1] == 1 else problem.y
+    return as_target(problem.y)
 
 
 NAMED_GAMES: dict[str, Callable[[Problem, str], Game]] = {
     "auto": auto_game,
-    "forest": lambda problem, error: forest_game(default_forest(), problem, error),
+    "forest": lambda problem, error: forest_game(paper_forest(DEFAULT_TREES), problem, error),
     "boosting": lambda problem, error: boosting_game(problem),
     "stack": stack_game,
 }

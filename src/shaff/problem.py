@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff.columns import Table, is_frame, is_missing, read_column
-from shaff.subsets import FloatArray
+from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column
+from shaff.subsets import BoolArray, FloatArray, IntArray
+from shaff.values.cross_fitting import make_folds
 
-MIN_ROWS = 10
+Splits = list[tuple[IntArray, IntArray]]
 MAX_CLASSES = 100
 
 
@@ -57,7 +58,7 @@ class Problem:
     player_names: tuple[str, ...]
     sample_weight: FloatArray | None
     row_groups: npt.NDArray[Any] | None
-    cv: Any
+    cv: int | Splits | None
     n_jobs: int | None
     seed: int
 
@@ -70,6 +71,20 @@ class Problem:
     def y(self) -> FloatArray:
         """The targets, shape (n_rows, n_outputs)."""
         return self.target.y
+
+    @property
+    def counts(self) -> BoolArray:
+        """Rows that have weight."""
+        if self.sample_weight is None:
+            return np.ones(len(self.X), dtype=bool)
+        return np.asarray(self.sample_weight > 0)
+
+    @property
+    def n_measured(self) -> int:
+        """Rows that v is measured on: a splitter may hold out some of them only."""
+        if isinstance(self.cv, list):
+            return sum(len(test) for _, test in self.cv)
+        return len(self.X)
 
 
 def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
@@ -126,7 +141,10 @@ def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
         raise TypeError(f"y holds {series.dtype}: convert it to numbers or to labels of classes.")
     if series.dtype.is_numeric():
         return read_column(series, "y").values
-    return _from_objects(series.to_list())
+    labels = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):
+        labels = [None if is_missing(label) else str(label) for label in labels]
+    return _from_objects(labels)
 
 
 def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
@@ -181,6 +199,8 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
         raise ValueError("y holds labels in several columns: pass one column of classes.")
     if any(is_missing(v) for v in values.tolist()):
         raise ValueError("Input y contains NaN (missing labels): drop those rows.")
+    if values.dtype.kind == "f" and np.array_equal(values, np.round(values)):
+        values = values.astype(np.int64)  # so that a class is "1" from whatever container
     classes, codes = np.unique(values.astype(str), return_inverse=True)
     if len(classes) > MAX_CLASSES:
         raise ValueError(
@@ -200,7 +220,16 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
-    """One finite, non-negative weight a row, not all zero."""
+    """One finite, non-negative weight a row, not all zero.
+
+    Whole numbers count rows. Others have no unit, and mean 1 over the rows that count.
+
+    Examples
+    --------
+    >>> from shaff.problem import read_sample_weight
+    >>> read_sample_weight([2, 0, 1], 3).tolist(), read_sample_weight([0.2, 0, 0.1], 3).tolist()
+    ([2.0, 0.0, 1.0], [1.3333333333333333, 0.0, 0.6666666666666666])
+    """
     if sample_weight is None:
         return None
     try:
@@ -211,7 +240,26 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         raise ValueError(f"sample_weight has shape {weight.shape}: expected ({n_rows},).")
     if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
         raise ValueError("sample_weight must be finite, non-negative, and not all zero.")
-    return weight
+    whole = np.array_equal(weight, np.round(weight))
+    counted = int(weight.sum() if whole else np.count_nonzero(weight))
+    if counted < MIN_ROWS <= n_rows:
+        raise ValueError(f"Only {counted} rows have weight; shaff needs at least {MIN_ROWS}.")
+    return weight if whole else weight / weight[weight > 0].mean()
+
+
+def read_cv(
+    cv: Any, n_rows: int, target: Target, row_groups: npt.NDArray[Any] | None
+) -> int | Splits | None:
+    """None or a number of folds as they are; what a splitter says, asked once.
+
+    Asked again it might say something else, and a generator would have nothing left to say.
+    """
+    if cv is None or isinstance(cv, int | np.integer):
+        return None if cv is None else int(cv)
+    y = target.labels
+    if y is None:
+        y = target.y[:, 0] if target.y.shape[1] == 1 else target.y
+    return [(fold.train, fold.test) for fold in make_folds(n_rows, cv, row_groups, y=y)]
 
 
 def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
@@ -221,6 +269,8 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
     labels = np.asarray(row_groups.to_numpy() if hasattr(row_groups, "to_numpy") else row_groups)
     if labels.shape != (n_rows,):
         raise ValueError(f"row_groups has shape {labels.shape}: expected ({n_rows},).")
+    if any(is_missing(label) for label in labels.tolist()):
+        raise ValueError("row_groups has missing labels: give each such row a group of its own.")
     codes = np.unique(labels.astype(str), return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError("row_groups has one group only: nothing can be held out.")

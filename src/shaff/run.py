@@ -48,7 +48,7 @@ class Run:
 
     def result(self) -> EffectsResult:
         """Design, values and solution in order, then what the same evaluations tell besides."""
-        kept, notes = self._screen()
+        kept, notes, n_screened = self._screen()
         if self.checkpoint is not None:
             self.checkpoint = self.checkpoint.among(kept)
         values = _Restricted(self.game.values, kept)
@@ -63,34 +63,45 @@ class Run:
                 stacklevel=4,
             )
         effects = self._solve(design, proposed, history, context)
-        errors = None
-        if v_all > 0:
-            linear = None if context.proxy is None else context.proxy.effects
-            errors = inference.uncertainty(effects, history, self.problem.row_groups, linear)
+        linear = None if context.proxy is None else context.proxy.effects
+        errors = inference.uncertainty(effects, history, self.problem.row_groups, linear)
         first_order, total, n_more = self._sobol(values, history)
         result = self._assemble(
-            kept, effects, errors, first_order, total, v_all, len(history.v) + n_more, notes
+            kept,
+            effects,
+            errors,
+            first_order,
+            total,
+            v_all,
+            len(history.v) + n_more + n_screened,
+            notes,
         )
         return replace(result, per_output=self._per_output(effects, history, kept))
 
-    def _screen(self) -> tuple[BoolArray, tuple[str, ...]]:
-        """Which players play, when there are many; the others get effect 0."""
+    def _screen(self) -> tuple[BoolArray, tuple[str, ...], int]:
+        """Which players play, when there are many, and how many subsets that took; the others get
+        effect 0."""
         n_players = len(self.problem.players)
         everyone = np.ones(n_players, dtype=bool)
         if n_players <= SCREENED_ABOVE or self.settings._design != "gaussian_process":
-            return everyone, ()
+            return everyone, (), 0
         problem = self.problem
-        columns = screen(problem.X, problem.y, self.game.gains, problem.table.categorical)
+        rows = problem.counts
+        columns = screen(
+            problem.X[rows], problem.y[rows], self.game.gains, problem.table.categorical
+        )
         kept = np.array([columns[player].any() for player in self.problem.players])
         pair = Subsets.from_masks(np.vstack([everyone, kept]))
         v_all, v_kept = evaluate(self.game.values, pair, checkpoint=self.checkpoint).v
+        # One of the two is priced again, as the full set of those who play.
+        n_more = 0 if kept.all() else 1
         if kept.all() or not kept.any() or v_kept < v_all - SCREEN_LOSS:
-            return everyone, ()
+            return everyone, (), n_more
         note = (
             f"Screened: {kept.sum()} of {n_players} players take part, the others get effect 0; "
             f"those kept explain {v_kept:.3f}, all together {v_all:.3f}."
         )
-        return kept, (note,)
+        return kept, (note,), n_more
 
     def _context(self, kept: BoolArray) -> DesignContext:
         players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
@@ -123,7 +134,7 @@ class Run:
         single = len(columns) == len(players)
         if not plain or not single or np.isnan(problem.X[:, columns]).any():
             return None
-        return linear_proxy(problem.X[:, columns], problem.y[:, 0])
+        return linear_proxy(problem.X[:, columns], problem.y[:, 0], problem.sample_weight)
 
     def _evaluate(self, values: ValueFunction, design: Design) -> tuple[Values, Subsets]:
         """Step 1 and step 2 in turn, until the design is content."""
@@ -190,7 +201,7 @@ class Run:
         names = self.problem.target.outputs or [f"y{k}" for k in range(v.shape[1])]
         return {
             name: _spread(project_to_simplex(raw[:, k], float(v[0, k])), kept)
-            for k, name in enumerate(names)
+            for k, name in zip(range(v.shape[1]), names, strict=True)
         }
 
     def _assemble(
@@ -210,13 +221,13 @@ class Run:
             effects=_spread(effects.effects, kept),
             raw_effects=_spread(effects.raw, kept),
             explained_variance=v_all,
-            n_rows=len(self.problem.X),
+            n_rows=self.problem.n_measured,
             n_subsets=n_subsets,
             estimator=self.game.name,
             design=self.settings._design,
             solver=self.settings._solver,
-            first_order=None if first_order is None else _spread(first_order, kept),
-            total=None if total is None else _spread(total, kept),
+            first_order=None if first_order is None else _spread(first_order, kept, np.nan),
+            total=None if total is None else _spread(total, kept, np.nan),
             random_state=int(seed) if isinstance(seed, int | np.integer) else None,
             notes=(*self.problem.table.notes, *self.game.notes, *notes),
             target=self.problem.target.name,
@@ -262,9 +273,9 @@ class _Restricted:
         return self.inner.predict(self._all_players(subsets), rows)
 
 
-def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
-    """Values of the kept players among all; 0 elsewhere."""
-    everyone = np.zeros(len(kept))
+def _spread(values: FloatArray, kept: BoolArray, elsewhere: float = 0.0) -> FloatArray:
+    """Values of the kept players among all."""
+    everyone = np.full(len(kept), elsewhere)
     everyone[kept] = values
     return everyone
 

@@ -33,6 +33,27 @@ struct ForestView {
   }
 };
 
+// Which splits lie below which, without where they cut.
+struct TreeShape {
+  std::span<const std::int32_t> feature;
+  std::span<const std::int32_t> left;
+  std::span<const std::int32_t> right;
+};
+
+struct ForestShape {
+  std::span<const std::int64_t> offsets;  // n_trees + 1
+  TreeShape nodes;
+
+  std::size_t n_trees() const { return offsets.size() - 1; }
+
+  TreeShape tree(std::size_t t) const {
+    const auto first = static_cast<std::size_t>(offsets[t]);
+    const auto count = static_cast<std::size_t>(offsets[t + 1]) - first;
+    return {nodes.feature.subspan(first, count), nodes.left.subspan(first, count),
+            nodes.right.subspan(first, count)};
+  }
+};
+
 // Column-major ranks of the values; the largest code of the type stands for a missing value.
 template <class Code>
 struct CodedRows {

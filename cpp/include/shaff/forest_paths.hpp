@@ -12,6 +12,6 @@ struct SubsetCounts {
   std::vector<std::int64_t> counts;  // number of root-to-leaf paths with this prefix set
 };
 
-SubsetCounts count_path_subsets(const ForestView& forest, std::size_t n_words);
+SubsetCounts count_path_subsets(const ForestShape& forest, std::size_t n_words);
 
 }  // namespace shaff

@@ -6,7 +6,7 @@
 
 namespace shaff {
 
-// A fitted tree with children after their parent; `left[node] < 0` marks a leaf.
+// A fitted tree with children after their parent; a leaf has a negative feature.
 struct ExpectationTree {
   std::span<const std::int64_t> left;
   std::span<const std::int64_t> right;

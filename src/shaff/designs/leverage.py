@@ -12,6 +12,7 @@ from shaff.designs.sampling import (
     RandomState,
     all_of_size,
     canonical,
+    log_pairs_by_size,
     n_pairs_by_size,
     paired,
     random_of_sizes,
@@ -57,10 +58,10 @@ class LeverageDesign:
         expected = expected_counts(n_pairs, self.n_players)
         counts = round_at_random(expected, self._rng)
         masks, log_weights = [np.zeros((0, self.n_players), dtype=bool)], [np.zeros(0)]
+        log_probability = log_probabilities(expected, self.n_players)
         for size, count in enumerate(counts, start=1):
             masks.append(draw_without_replacement(size, count, self.n_players, self._rng))
-            log_probability = np.log(expected[size - 1] / available[size - 1]) if count else 0.0
-            weight = log_kernel_weight([size], self.n_players) - log_probability
+            weight = log_kernel_weight([size], self.n_players) - log_probability[size - 1]
             log_weights.append(np.repeat(weight, count))
         return paired(np.concatenate(masks), np.concatenate(log_weights))
 
@@ -81,6 +82,15 @@ def expected_counts(n_pairs: int, n_players: int) -> FloatArray:
     level = brentq(lambda c: float(np.minimum(available, c * share).sum() - n_pairs), 0, highest)
     counts = np.minimum(available, level * share)
     return np.asarray(counts * (n_pairs / max(counts.sum(), 1)), dtype=np.float64)
+
+
+def log_probabilities(expected: FloatArray, n_players: int) -> FloatArray:
+    """Logarithm of the chance that a pair of each size is drawn."""
+    available = n_pairs_by_size(n_players)
+    with np.errstate(divide="ignore"):  # a size that is never drawn
+        # Counts of middle sizes are too large for a double from a thousand players on.
+        by_logs = np.log(expected) - log_pairs_by_size(n_players)
+        return np.where(np.isfinite(available), np.log(expected / available), by_logs)
 
 
 def round_at_random(expected: FloatArray, rng: np.random.RandomState) -> IntArray:

@@ -15,6 +15,7 @@ __all__ = [
     "RandomState",
     "all_of_size",
     "canonical",
+    "log_pairs_by_size",
     "n_pairs_by_size",
     "paired",
     "random_of_sizes",
@@ -43,15 +44,20 @@ def canonical(masks: BoolArray) -> BoolArray:
     return np.asarray(masks ^ flip[:, None])
 
 
+def log_pairs_by_size(n_players: int) -> FloatArray:
+    """Logarithm of the number of pairs {U, complement} by the size of the smaller member."""
+    sizes = np.arange(1, n_players // 2 + 1)
+    log_count = gammaln(n_players + 1) - gammaln(sizes + 1) - gammaln(n_players - sizes + 1)
+    return np.asarray(log_count - np.log(2) * (2 * sizes == n_players), dtype=np.float64)
+
+
 def n_pairs_by_size(n_players: int) -> FloatArray:
     """Number of pairs {U, complement} by the size 1, 2, ... of the smaller member.
 
-    Counts past 2^53 are rounded; past the largest double they are infinite.
+    Counts past 2^53 are rounded; past 1e300 they are infinite, which leaves room to add them up.
     """
-    sizes = np.arange(1, n_players // 2 + 1)
-    log_count = gammaln(n_players + 1) - gammaln(sizes + 1) - gammaln(n_players - sizes + 1)
-    with np.errstate(over="ignore"):
-        count = np.exp(log_count - np.log(2) * (2 * sizes == n_players))
+    log_count = log_pairs_by_size(n_players)
+    count = np.exp(np.where(log_count < np.log(1e300), log_count, np.inf))
     return np.asarray(np.where(count < 2**50, np.round(count), count), dtype=np.float64)
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from shaff._files import replacing
+
 FORMAT = 1
 
 
@@ -117,11 +119,9 @@ class RunStore:
             "runs": {key: _rounded(run) for key, run in sorted(self._runs.items())},
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and moved into place, so that an interrupt never leaves half a file.
-        unfinished = self.path.with_suffix(".unfinished")
-        with unfinished.open("w", encoding="utf-8") as file:
+        # An interrupt never leaves half a file.
+        with replacing(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=0)
-        unfinished.replace(self.path)
 
 
 def _rounded(run: Run) -> dict[str, Any]:

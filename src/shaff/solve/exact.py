@@ -9,7 +9,7 @@ from shaff.subsets import FloatArray, Subsets
 
 
 def is_complete(subsets: Subsets) -> bool:
-    """Whether every subset but the empty and the full one is there.
+    """Whether every subset but the empty and the full one is there, once.
 
     Examples
     --------
@@ -20,11 +20,11 @@ def is_complete(subsets: Subsets) -> bool:
     """
     n_players = subsets.n_players
     # Past 40 players no list is complete, and 2 ** p would be a needlessly large number.
-    return n_players < 40 and len(set(subsets.keys())) == 2**n_players - 2
+    return n_players < 40 and len(subsets) == len(set(subsets.keys())) == 2**n_players - 2
 
 
 def shapley_map(subsets: Subsets) -> FloatArray:
-    """W with Shapley values = W @ [v(subsets), v(all)] for a complete list without repeats.
+    """W with Shapley values = W @ [v(subsets), v(all)] for a complete list.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class GaussianProcessSolver:
     def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
         """Effects, their linear map and the calibrated covariance of their design error."""
         p, values = subsets.n_players, np.asarray(v, dtype=np.float64)
-        if is_complete(subsets) and len(subsets) == 2**p - 2:
+        if is_complete(subsets):
             linear_map, covariance = shapley_map(subsets), np.zeros((p, p))
         else:
             model = OddModel(p, noise=self.noise, proxy=self.proxy, relevance=self.relevance)

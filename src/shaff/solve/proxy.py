@@ -13,7 +13,12 @@ RIDGE = 1e-6
 BLOCK = 256
 
 
-def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Proxy:
+def linear_proxy(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: FloatArray | None = None,
+    n_orders: int = 2000,
+) -> Proxy:
     """The share of the variance of y that least squares on the columns of a subset explains.
 
     Its Shapley values are means over random orders and their reverses: one Cholesky factor of the
@@ -26,6 +31,7 @@ def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Pr
     X : array of shape (n_rows, n_players)
         Without missing values; constant columns explain nothing.
     y : array of shape (n_rows,)
+    sample_weight : float array of shape (n_rows,) or None
     n_orders : int
         Orders, half of them reverses. The seed is fixed: the same data give the same proxy.
 
@@ -38,10 +44,12 @@ def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Pr
     >>> bool(abs(proxy.effects.sum() - proxy.game(np.ones((1, 3), dtype=bool))[0]) < 1e-9)
     True
     """
-    columns = _standardised(np.asarray(X, dtype=np.float64))
-    target = _standardised(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
-    correlation = columns.T @ columns / len(target) + RIDGE * np.eye(columns.shape[1])
-    with_y = columns.T @ target / len(target)
+    weight = np.ones(len(np.asarray(y))) if sample_weight is None else sample_weight
+    columns = _standardised(np.asarray(X, dtype=np.float64), weight)
+    target = _standardised(np.asarray(y, dtype=np.float64)[:, None], weight)[:, 0]
+    weighted = columns * weight[:, None] / weight.sum()
+    correlation = weighted.T @ columns + RIDGE * np.eye(columns.shape[1])
+    with_y = weighted.T @ target
 
     def game(masks: BoolArray) -> FloatArray:
         blocks = np.array_split(masks, len(masks) // BLOCK + 1)
@@ -51,9 +59,9 @@ def linear_proxy(X: npt.ArrayLike, y: npt.ArrayLike, n_orders: int = 2000) -> Pr
     return Proxy(game, _mean_gains(correlation, with_y, n_orders // 2))
 
 
-def _standardised(columns: FloatArray) -> FloatArray:
-    centred = columns - columns.mean(axis=0)
-    spread = centred.std(axis=0)
+def _standardised(columns: FloatArray, weight: FloatArray) -> FloatArray:
+    centred = columns - np.average(columns, axis=0, weights=weight)
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=weight))
     scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
     return np.asarray(scaled, dtype=np.float64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from shaff.trees.ensemble import Ensemble
 
-__all__ = ["Ensemble", "category_codes", "is_booster", "read_ensemble"]
+__all__ = ["Ensemble", "category_codes", "fitted_names", "is_booster", "read_ensemble"]
 
 # Class name -> module of its reader; a library is imported only when one of its models is given.
 _READERS = {
@@ -71,6 +72,29 @@ def read_ensemble(model: Any) -> Ensemble:
 
 def _reader(name: str) -> ModuleType:
     return import_module(f"shaff.trees.{name}")
+
+
+def fitted_names(model: Any) -> list[str] | None:
+    """The names of the columns that a forest or booster was fitted on; None if they had none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.trees import fitted_names
+    >>> fitted_names(RandomForestRegressor(1).fit(pd.DataFrame({"a": [1, 2]}), [1, 2]))
+    ['a']
+    """
+    check_is_fitted(model)
+    found = getattr(model, "feature_names_in_", None)
+    if found is None:
+        found = getattr(model, "feature_names_", None)
+    if found is None:
+        return None
+    names = [str(name) for name in found]
+    # What LightGBM and CatBoost call the columns of an array.
+    unnamed = all(re.fullmatch(r"(Column_)?\d+", name) for name in names)
+    return None if unnamed else names
 
 
 def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:

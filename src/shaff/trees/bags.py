@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_classifier
+
+from shaff.subsets import FloatArray
 
 
 def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
@@ -41,13 +44,46 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     return bags
 
 
+def drawn_by_weight(model: Any, bags: npt.NDArray[np.uint16]) -> bool:
+    """Whether sample weights went into the bags, as from scikit-learn 1.9 on, and not the trees."""
+    grown_on = [tree.tree_.weighted_n_node_samples[0] for tree in np.ravel(model.estimators_)]
+    return np.allclose(grown_on, bags.sum(axis=1))
+
+
+def check_targets(model: Any, y: FloatArray, bag_weight: FloatArray) -> None:
+    """Refuse rows of which the trees do not have the mean: they were grown on others.
+
+    Parameters
+    ----------
+    model : fitted forest
+    y : float array of shape (n_rows, n_outputs)
+        For a classification the indicators of the classes, of the second only if there are two.
+    bag_weight : float array of shape (n_trees, n_rows)
+    """
+    if getattr(model, "class_weight", None) is not None:
+        return
+    means = bag_weight @ y / bag_weight.sum(axis=1, keepdims=True)
+    for tree, mean in zip(np.ravel(model.estimators_), means, strict=True):
+        known = tree.tree_.value[0]
+        if is_classifier(tree):
+            # Our order of the classes may be another.
+            mean = np.sort(mean if len(mean) > 1 else [1 - mean[0], mean[0]])
+            known = np.sort(known[0] / known[0].sum())
+        elif tree.criterion == "absolute_error":
+            continue
+        if len(known.ravel()) != len(mean) or not np.allclose(
+            known.ravel(), mean, rtol=1e-5, atol=1e-5 * float(y.std())
+        ):
+            raise ValueError(_other_data(model, len(y)))
+
+
 def check_bootstrap(model: Any) -> None:
     """Refuse a forest without out-of-bag rows."""
     if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
         raise ValueError(
-            f"{type(model).__name__} was fitted with bootstrap=False: every row is in every bag, "
-            "so nothing is out of bag. Fit it with bootstrap=True, or pass held-out rows "
-            '(rows="held_out").'
+            f"{type(model).__name__} has bootstrap=False: every row is in every bag, so nothing is "
+            "out of bag. Set bootstrap=True, or fit it yourself and pass held-out rows to "
+            "ShapleyEffects.from_fitted."
         )
 
 
@@ -64,10 +100,11 @@ def draw_bags(
     row_groups: npt.NDArray[Any] | None,
     seed: int,
     share: float = 1.0,
+    replace: bool = True,
 ) -> npt.NDArray[np.uint16]:
-    """Bootstrap bags, shape (n_trees, n_rows); the rows of a group go in or out together.
+    """Bags of shape (n_trees, n_rows); the rows of a group go in or out together.
 
-    A bag draws ``share`` times as many groups as there are.
+    A bag draws ``share`` times as many groups as there are, with replacement (bootstrap) or not.
 
     Examples
     --------
@@ -82,5 +119,8 @@ def draw_bags(
     n_draws = max(1, round(share * n_groups))
     bags = np.empty((n_trees, n_rows), dtype=np.uint16)
     for bag in bags:
-        bag[:] = np.bincount(rng.randint(n_groups, size=n_draws), minlength=n_groups)[groups]
+        drawn = (
+            rng.randint(n_groups, size=n_draws) if replace else rng.permutation(n_groups)[:n_draws]
+        )
+        bag[:] = np.bincount(drawn, minlength=n_groups)[groups]
     return bags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -122,17 +122,19 @@ class Ensemble:
         """Number of trees."""
         return len(self.tree_offset) - 1
 
-    def tree_features(self, tree: int) -> IntArray:
-        """Columns that a tree splits on, ascending."""
-        feature = self.feature[self.tree_offset[tree] : self.tree_offset[tree + 1]]
-        return np.unique(feature[feature != LEAF]).astype(np.int64)
-
     def column_gains(self) -> FloatArray:
         """Summed gain of the splits on each column, shape (n_columns,)."""
         splits = self.feature != LEAF
         return np.bincount(
             self.feature[splits], weights=self.gain[splits], minlength=self.n_columns
         ).astype(np.float64)
+
+    def with_reversed_columns(self) -> Ensemble:
+        """The same trees for the columns in the opposite order."""
+        last = self.n_columns - 1
+        feature = np.where(self.feature == LEAF, LEAF, last - self.feature).astype(np.int32)
+        known = {last - column: categories for column, categories in self.known_categories.items()}
+        return replace(self, feature=feature, known_categories=known)
 
     def first_trees(self, n_trees: int) -> Ensemble:
         """The model stopped after `n_trees` trees."""

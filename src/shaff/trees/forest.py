@@ -102,3 +102,20 @@ class RankedData:
             # Scikit-learn before 1.7 may leave NaN as a threshold: no value is <= NaN.
             cut[nodes] = np.where(np.isnan(threshold), 0, ranks)
         return cut
+
+
+def least_leaf(model: Any, n_rows: int) -> float:
+    """The fewest rows in a leaf of a forest's trees, which is the stopping rule of projections too.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.trees.forest import least_leaf
+    >>> least_leaf(RandomForestRegressor(min_samples_leaf=0.01), 500)
+    5.0
+    """
+    # Of a bagged model the trees are a part, of a forest of scikit-learn they are the class.
+    size = model.get_params().get(
+        "estimator__min_samples_leaf", getattr(model, "min_samples_leaf", 1)
+    )
+    return float(size) if size >= 1 else float(np.ceil(size * n_rows))

@@ -106,10 +106,11 @@ def grow_forest(
     [[1, 2, 0], [1, 2, 0]]
     """
     check_bootstrap(model)
-    template = _tree_template(model)
+    template = _tree_template(model, len(X))
     n_trees = model.n_estimators
     rng = np.random.RandomState(seed)
-    bags = draw_bags(n_trees, len(X), row_groups, rng.randint(2**31 - 1), _bag_share(model, len(X)))
+    share = _bag_share(model, len(X))
+    bags = draw_bags(n_trees, len(X), row_groups, rng.randint(2**31 - 1), share, model.bootstrap)
     seeds = rng.randint(2**31 - 1, size=n_trees)
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     growth = weight if growth_weight is None else weight * growth_weight
@@ -210,8 +211,20 @@ def _join_orders(
     return CategoryOrders(offset, np.stack([np.concatenate(parts) for parts in ranks]))
 
 
-def _tree_template(model: Any) -> Any:
-    """An unfitted regression tree with the settings of the forest's trees."""
+def _tree_template(model: Any, n_rows: int) -> Any:
+    """An unfitted regression tree with the settings of the forest's trees.
+
+    Shares of rows are shares of all rows, of which a tree sees those in its bag only.
+    """
+    template = _tree_settings(model)
+    for name, least in (("min_samples_leaf", 1), ("min_samples_split", 2)):
+        share = getattr(template, name)
+        if isinstance(share, float):
+            template.set_params(**{name: max(least, int(np.ceil(share * n_rows)))})
+    return template
+
+
+def _tree_settings(model: Any) -> Any:
     if isinstance(model, BaggingRegressor | BaggingClassifier):
         if model.max_features != 1.0 or not isinstance(
             model.estimator, DecisionTreeRegressor | None
@@ -220,7 +233,7 @@ def _tree_template(model: Any) -> Any:
                 f"{type(model).__name__} with categories, weights or row groups must bag "
                 "DecisionTreeRegressor on all columns: or use a RandomForestRegressor."
             )
-        return DecisionTreeRegressor() if model.estimator is None else model.estimator
+        return DecisionTreeRegressor() if model.estimator is None else clone(model.estimator)
     randomised = isinstance(model, ExtraTreesRegressor | ExtraTreesClassifier)
     template = ExtraTreeRegressor() if randomised else DecisionTreeRegressor()
     settings = {k: v for k, v in model.get_params().items() if k in template.get_params()}

@@ -1,6 +1,6 @@
 """Reader of scikit-learn's HistGradientBoostingRegressor.
 
-The trees have no public form: this module is the only one that touches private attributes.
+The trees have no public form: of the readers, only this one touches private attributes.
 """
 
 from __future__ import annotations

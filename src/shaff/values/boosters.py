@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ _CLASSIFIERS = {
     "XGBClassifier": "xgboost",
     "CatBoostClassifier": "catboost",
 }
-_COLUMN_SAMPLING_NAMES = {name for names in _COLUMN_SAMPLING.values() for name in names}
 # Settings that mean another thing, or nothing, to a regressor.
 _LOSSES = {"loss", "objective", "loss_function", "eval_metric", "scoring", "class_weight",
            "classes_count", "auto_class_weights", "scale_pos_weight", "is_unbalance"}  # fmt: skip
@@ -82,10 +82,12 @@ def as_regressor(model: Any) -> Any:
     if found is None:
         return model
     library = import_module(_CLASSIFIERS[found])
-    regressor = getattr(library, found.replace("Classifier", "Regressor"))()
-    allowed = set(regressor.get_params()) | _COLUMN_SAMPLING_NAMES
-    kept = {k: v for k, v in model.get_params().items() if k in allowed - _LOSSES}
-    return regressor.set_params(**kept)
+    regressor = getattr(library, found.replace("Classifier", "Regressor"))
+    # Some libraries list only what was set, or take settings by any name.
+    takes = signature(regressor.__init__).parameters
+    takes_any = any(name.kind is Parameter.VAR_KEYWORD for name in takes.values())
+    settings = {k: v for k, v in model.get_params().items() if k not in _LOSSES}
+    return regressor(**{k: v for k, v in settings.items() if takes_any or k in takes})
 
 
 def library_class(estimator: Any) -> str:
@@ -134,10 +136,12 @@ def max_native(n_rows: int) -> int:
 
 
 def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:
-    """An unfitted clone held to one thread and to the seed."""
+    """An unfitted clone held to one thread, and to the seed where it has none of its own."""
     model = clone(estimator)
     name = library_class(estimator)
-    model.set_params(**_ONE_THREAD.get(name, {}), **{_seed_name(model): seed})
+    model.set_params(**_ONE_THREAD.get(name, {}))
+    if model.get_params().get(_seed_name(model)) is None:
+        model.set_params(**{_seed_name(model): seed})
     if name == "HistGradientBoostingRegressor" and categorical.any():
         model.set_params(categorical_features=categorical)
     if name == "XGBRegressor" and categorical.any():

@@ -45,7 +45,7 @@ def make_folds(
         None means five shuffled folds. A splitter's test sets must not overlap; rows in none of
         them are trained on but not measured.
     row_groups : array of shape (n_rows,) or None
-        Rows of one group stay in one fold.
+        Rows of one group stay in one fold; a splitter that divides them is refused.
     random_state : int
     y : array or None
         For splitters that look at it.
@@ -66,8 +66,16 @@ def make_folds(
         for train, test in check_cv(cv).split(np.zeros((n_rows, 1)), y, row_groups)
     )
     tested = np.concatenate([fold.test for fold in folds])
+    if max(fold.rows.max() for fold in folds) >= n_rows:
+        raise ValueError(f"cv names rows beyond the {n_rows} that there are (max_rows samples).")
     if len(np.unique(tested)) != len(tested):
         raise ValueError("The test sets of cv overlap; every row may be held out once.")
+    if row_groups is not None:
+        groups = np.asarray(row_groups)
+        if any(np.isin(groups[fold.test], groups[fold.train]).any() for fold in folds):
+            raise ValueError(
+                "cv divides the rows of a group: use a splitter for groups, such as GroupKFold."
+            )
     return folds
 
 

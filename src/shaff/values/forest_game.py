@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from shaff.datasets import RandomState
 from shaff.trees.bags import forest_bags
-from shaff.trees.forest import read_forest
+from shaff.trees.forest import least_leaf, read_forest
 from shaff.values.arrays import Players, read_arrays
 from shaff.values.held_out import as_target, draw_seed, has_bags, paper_forest, seeded
 from shaff.values.projected_forest import ProjectedForest
@@ -20,7 +20,6 @@ def projected_forest_game(
     estimator: Any = None,
     *,
     players: Players | None = None,
-    min_node_size: float = 5,
     error: str = "plain",
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -34,7 +33,6 @@ def projected_forest_game(
     estimator : scikit-learn forest with out-of-bag rows, optional
         By default the forest of the paper.
     players : list of column-index arrays, optional
-    min_node_size : float
     error : {"plain", "unbiased"}
         See `ProjectedForest`.
     n_jobs : int, optional
@@ -65,7 +63,7 @@ def projected_forest_game(
         arrays.y,
         forest_bags(model, len(arrays.X)),
         players=arrays.players,
-        min_node_size=min_node_size,
+        min_node_size=least_leaf(model, len(arrays.X)),
         error=error,
         n_jobs=n_jobs,
     )

@@ -40,10 +40,6 @@ class HeldOut:
     rows: list[RowArray]
     n_rows: int
 
-    def counts(self) -> FloatArray:
-        """Number of predictors that have not seen each row, shape (n_rows,)."""
-        return np.bincount(np.concatenate(self.rows), minlength=self.n_rows).astype(np.float64)
-
     def apply(
         self,
         predict: Callable[[Any, npt.NDArray[Any]], FloatArray],
@@ -184,7 +180,7 @@ def fit_held_out(
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone of an estimator whose random state, when None, is ``seed``.
+    """A clone of an estimator whose random states, its own and nested ones, are set where None.
 
     Examples
     --------
@@ -194,9 +190,12 @@ def seeded(estimator: Any, seed: int) -> Any:
     3
     """
     model = clone(estimator)
-    if "random_state" in model.get_params() and model.random_state is None:
-        model.set_params(random_state=seed)
-    return model
+    open_states = [
+        name
+        for name, value in model.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    return model.set_params(**dict.fromkeys(open_states, seed))
 
 
 def as_target(y: FloatArray) -> FloatArray:

@@ -301,8 +301,9 @@ class ProjectedBoosting:
 
     def _new_clones(self, model: BoostingFold, estimator: Any, n_trees: int | None) -> list[Any]:
         """One unfitted booster an output; `n_trees` is for the default booster."""
+        categorical = model.columns.categorical[self._order(model)]
         clones = [
-            boosters.prepare(estimator, model.columns.categorical, self._seed + k)
+            boosters.prepare(estimator, categorical, self._seed + k)
             for k in range(self._data.y.shape[1])
         ]
         for clone in clones:
@@ -314,11 +315,11 @@ class ProjectedBoosting:
         """Fit every fold's boosters and take their trees over; folds run in parallel."""
 
         def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
-            weight = model.train_weight if self._weighted else None
-            target, categorical = model.target(output), model.columns.categorical
-            return read_ensemble(
-                boosters.fit(clone, model.train_X(output), target, weight, categorical)
-            )
+            weight, order = model.train_weight if self._weighted else None, self._order(model)
+            X, categorical = model.train_X(output)[:, order], model.columns.categorical[order]
+            fitted = boosters.fit(clone, X, model.target(output), weight, categorical)
+            ensemble = read_ensemble(fitted)
+            return ensemble.with_reversed_columns() if order.step == -1 else ensemble
 
         n_outputs = self._data.y.shape[1]
         tasks = [
@@ -329,6 +330,15 @@ class ProjectedBoosting:
         ensembles = self._parallel(fit, tasks)
         for index, model in enumerate(models):
             model.set_trees(ensembles[index * n_outputs : (index + 1) * n_outputs])
+
+    def _order(self, model: BoostingFold) -> slice:
+        """In every second fold the default booster sees the columns in the opposite order.
+
+        Of equal splits a booster takes the first, so copies of a column would not share alike.
+        Other boosters may have settings by the number of a column.
+        """
+        odd = next(k for k, fold in enumerate(self.folds) if fold is model.fold) % 2
+        return slice(None, None, -1) if odd and self._staged else slice(None)
 
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
@@ -354,9 +364,8 @@ class ProjectedBoosting:
 
     def _grow_stage(self, clones: list[list[Any]], residuals: list[FloatArray], grown: int) -> None:
         for parts in clones:
-            for k, clone in enumerate(parts):
-                # A new seed: the same one would offer each stage the same columns again.
-                clone.set_params(max_iter=grown + STAGE_TREES, random_state=self._seed + k + grown)
+            for clone in parts:
+                clone.set_params(max_iter=grown + STAGE_TREES)
         self._fit(self._models, clones)
         for model, residual in zip(self._models, residuals, strict=True):
             trees = range(grown, grown + STAGE_TREES)

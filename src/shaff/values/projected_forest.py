@@ -37,6 +37,9 @@ class ProjectedForest:
     bags : uint16 array of shape (n_trees, n_rows)
         How often each row is in the bag of each tree; only trees whose bag lacks it predict a row.
     sample_weight : float array of shape (n_rows,) or None
+        Of the rows that v is measured on, and in the cells beside the multiplicity in the bag.
+    cell_weight : float array of shape (n_rows,) or None
+        In the cells, where that is another: 1 if the bags were drawn by weight.
     players : list of int arrays or None
         The columns of each player; None makes each column a player.
     min_node_size : float, default=5
@@ -74,6 +77,7 @@ class ProjectedForest:
         bags: BagArray,
         *,
         sample_weight: FloatArray | None = None,
+        cell_weight: FloatArray | None = None,
         players: Sequence[npt.NDArray[np.intp]] | None = None,
         min_node_size: float = 5,
         error: str = "unbiased",
@@ -83,6 +87,7 @@ class ProjectedForest:
         self.forest = forest
         self.X = X
         self.outcome = Outcome.of(y, sample_weight)
+        self.cell_weight = self.outcome.weight if cell_weight is None else cell_weight
         # Errors are differences of products: far from the mean they would lose their digits.
         self._mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
         self._centred = np.ascontiguousarray(self.outcome.y - self._mean)
@@ -113,7 +118,7 @@ class ProjectedForest:
     def _count_predictions(self, trees: range) -> npt.NDArray[np.intp]:
         """How many of the trees predict each row: those that have a bag without it."""
         bags = self.bags[trees.start : trees.stop]
-        predicts = (bags == 0) & (bags @ self.outcome.weight > 0)[:, None]
+        predicts = (bags == 0) & (bags @ self.cell_weight > 0)[:, None]
         return np.asarray(predicts.sum(axis=0), dtype=np.intp)
 
     def _check_predictions(self) -> None:
@@ -168,6 +173,7 @@ class ProjectedForest:
             np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
             np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
             sample_weight=weight,
+            cell_weight=np.append(self.cell_weight, np.zeros(n_new)),
             players=self.players,
             min_node_size=self.min_node_size,
             error=self.error,
@@ -211,7 +217,7 @@ class ProjectedForest:
             self.orders.offset,
             self.orders.ranks,
             self.bags,
-            self.outcome.weight,
+            self.cell_weight,
             np.ones(n_rows, dtype=np.uint8) if is_query is None else is_query,
             self._centred,
             self.min_node_size,

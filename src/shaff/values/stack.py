@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
 from shaff.protocols import ValueFunction, Values
-from shaff.subsets import FloatArray, Subsets
+from shaff.subsets import BoolArray, FloatArray, Subsets
 from shaff.values.variance import Outcome
 
 # Subsets at a time: the predictions of all parts are held for each.
@@ -73,11 +74,9 @@ class StackedValues:
         if rows is None:
             return np.stack([self._combine(predictions)[0] for predictions in held_out])
         new = np.stack([part.predict(subsets, rows) for part in self.parts], axis=1)
-        mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
-        weights = [self._weights(*self._moments(predictions)) for predictions in held_out]
-        return np.stack(
-            [mean + np.tensordot(a, p - mean, 1) for a, p in zip(weights, new, strict=True)]
-        )
+        everyone = np.ones(len(self.fold_of), dtype=bool)
+        mixes = [self._mix(predictions, everyone) for predictions in held_out]
+        return np.stack([mix.of(p) for mix, p in zip(mixes, new, strict=True)])
 
     def _held_out(self, subsets: Subsets) -> FloatArray:
         """Shape (n_subsets, n_parts, n_rows, n_outputs)."""
@@ -102,39 +101,48 @@ class StackedValues:
         psi[empty] = 0.0
         return Values(subsets, v, psi, by_output=by_output)
 
-    def _moments(self, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gram matrix of the parts and their products with y, by fold, about the mean of y."""
-        usable = np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
-        mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
-        centred = np.where(usable[None, :, None], predictions - mean, 0.0)
-        weighted = centred * self.outcome.weight[:, None]
-        n_folds, n_parts = int(self.fold_of.max()) + 1, len(self.parts)
-        gram = np.zeros((n_folds, n_parts, n_parts))
-        moment = np.zeros((n_folds, n_parts))
-        for fold in range(n_folds):
-            rows = self.fold_of == fold
-            gram[fold] = np.einsum("ank,bnk->ab", weighted[:, rows], centred[:, rows])
-            moment[fold] = np.einsum("ank,nk->a", weighted[:, rows], self.outcome.y[rows] - mean)
-        return gram, moment
-
-    def _weights(self, gram: FloatArray, moment: FloatArray) -> FloatArray:
-        """Non-negative least squares from the moments of some folds."""
-        total, against = gram.sum(axis=0), moment.sum(axis=0)
-        values, vectors = np.linalg.eigh(total)
-        kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
-        root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-        target = (vectors[:, kept].T @ against) / np.sqrt(values[kept])
-        return np.asarray(nnls(root, target)[0]) if kept.any() else np.zeros(len(against))
-
-    def _combine(self, predictions: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Each row's combination with the weights of the other folds, and which rows have one."""
-        usable = np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
-        mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
-        gram, moment = self._moments(predictions)
+    def _combine(self, predictions: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Each row's combination as the other folds have it, and which rows have one."""
         combined = np.empty_like(predictions[0])
-        for fold in range(len(gram)):
-            others = np.arange(len(gram)) != fold
+        for fold in np.unique(self.fold_of):
             rows = self.fold_of == fold
-            weights = self._weights(gram[others], moment[others])
-            combined[rows] = mean + np.tensordot(weights, predictions[:, rows] - mean, 1)
-        return combined, usable
+            combined[rows] = self._mix(predictions, ~rows).of(predictions[:, rows])
+        return combined, _usable(predictions)
+
+    def _mix(self, predictions: FloatArray, rows: BoolArray) -> _Mix:
+        """Non-negative least squares on some rows, about the mean of their y.
+
+        Not about the mean of all: that knows the rows which are measured later, and would explain
+        a share of 1/n of pure noise.
+        """
+        rows = rows & _usable(predictions)
+        y, weight = self.outcome.y[rows], self.outcome.weight[rows]
+        mean = np.average(y, axis=0, weights=weight)
+        centred = predictions[:, rows] - mean
+        weighted = centred * weight[:, None]
+        gram = np.einsum("ank,bnk->ab", weighted, centred)
+        moment = np.einsum("ank,nk->a", weighted, y - mean)
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+        if not kept.any():
+            return _Mix(np.zeros(len(moment)), mean)
+        root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+        target = (vectors[:, kept].T @ moment) / np.sqrt(values[kept])
+        return _Mix(np.asarray(nnls(root, target)[0]), mean)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mix:
+    """Weights of the parts, for their distances from the mean."""
+
+    weights: FloatArray
+    mean: FloatArray
+
+    def of(self, predictions: FloatArray) -> FloatArray:
+        """Predictions of shape (n_parts, n_rows, n_outputs), combined."""
+        return np.asarray(self.mean + np.tensordot(self.weights, predictions - self.mean, 1))
+
+
+def _usable(predictions: FloatArray) -> BoolArray:
+    """Rows that all parts predict."""
+    return np.asarray(~np.isnan(predictions).any(axis=(0, 2)))

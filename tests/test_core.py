@@ -1,0 +1,241 @@
+"""What the compiled core refuses, and how it reads a tree."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from shaff import _core
+
+
+def expectation_arguments(**changes):
+    """A stump on column 0, rows 1 and missing, everything known."""
+    return {
+        "left": np.array([1, -1, -1]),
+        "right": np.array([2, -1, -1]),
+        "feature": np.array([0, -2, -2]),
+        "threshold": np.zeros(3),
+        "missing_left": np.array([1, 0, 0], dtype=np.uint8),
+        "cover": np.array([2.0, 1.0, 1.0]),
+        "value": np.array([[0.0], [10.0], [20.0]]),
+        "columns": np.array([[1.0, np.nan]], dtype=np.float32),
+        "rows": np.array([0, 1], dtype=np.int32),
+        "background_columns": np.zeros((1, 2), dtype=np.float32),
+        "background_rows": np.zeros((1, 0), dtype=np.int32),
+        "known": np.ones((1, 1), dtype=np.uint8),
+        "sums": np.zeros((1, 2, 1)),
+    } | changes
+
+
+def forest_arguments(**changes):
+    """Two stumps on column 0 and four rows, of which the bags hold three each."""
+    return {
+        "offsets": np.array([0, 3, 6]),
+        "feature": np.array([0, -1, -1, 0, -1, -1], dtype=np.int32),
+        "cut": np.ones(6, dtype=np.uint32),
+        "left": np.array([1, -1, -1, 1, -1, -1], dtype=np.int32),
+        "right": np.array([2, -1, -1, 2, -1, -1], dtype=np.int32),
+        "missing_left": np.zeros(6, dtype=np.uint8),
+        "codes": np.array([[0, 1, 2, 3]], dtype=np.uint16),
+        "has_missing": np.zeros(1, dtype=np.uint8),
+        "rank_offset": np.zeros(0, dtype=np.int64),
+        "category_rank": np.zeros((2, 0), dtype=np.uint32),
+        "bags": np.array([[1, 1, 1, 0], [0, 1, 1, 1]], dtype=np.uint16),
+        "row_weight": np.ones(4),
+        "is_query": np.ones(4, dtype=np.uint8),
+        "targets": np.arange(4.0)[:, None],
+        "min_node_size": 1.0,
+        "first_tree": 0,
+        "last_tree": 2,
+        "subsets": np.ones((1, 1), dtype=np.uint64),
+        "sum": np.zeros((1, 4, 1)),
+        "sum_squares": np.zeros((1, 4, 1)),
+        "cancel": np.zeros(1, dtype=np.uint8),
+    } | changes
+
+
+def replay_arguments(**changes):
+    """Two stumps on column 0, the second by a set of categories; children over all nodes."""
+    return {
+        "feature": np.array([0, -1, -1, 0, -1, -1], dtype=np.int32),
+        "threshold": np.zeros(6, dtype=np.uint16),
+        "left": np.array([1, 0, 0, 4, 0, 0], dtype=np.int32),
+        "right": np.array([2, 0, 0, 5, 0, 0], dtype=np.int32),
+        "missing_left": np.zeros(6, dtype=np.uint8),
+        "category_set": np.array([-1, -1, -1, 0, -1, -1], dtype=np.int32),
+        "set_offset": np.array([0, 1]),
+        "set_words": np.ones(1, dtype=np.uint64),
+        "tree_offset": np.array([0, 3, 6]),
+        "codes": np.array([[0, 1, 1]], dtype=np.uint16),
+        "weight": np.ones(2),
+        "subsets": np.ones((1, 1), dtype=np.uint64),
+        "learning_rate": 1.0,
+        "shrinkage": 0.0,
+        "residual": np.array([[2.0, 4.0, 5.0]]),
+        "cancel": np.zeros(1, dtype=np.uint8),
+    } | changes
+
+
+def path_arguments(**changes):
+    names = ("offsets", "feature", "left", "right")
+    return {name: forest_arguments()[name] for name in names} | {"n_words": 1} | changes
+
+
+CALLS = {
+    _core.add_tree_expectation: expectation_arguments,
+    _core.project_forest: forest_arguments,
+    _core.replay_boosting: replay_arguments,
+    _core.count_path_subsets: path_arguments,
+}
+
+
+def test_the_examples_are_accepted():
+    expectation = expectation_arguments()
+    _core.add_tree_expectation(**expectation)
+    assert_array_equal(expectation["sums"].ravel(), [20, 10])
+    forest = forest_arguments()
+    _core.project_forest(**forest)
+    assert_array_equal(forest["sum"].ravel(), [2, 0, 0, 1.5])
+    replay = replay_arguments()
+    _core.replay_boosting(**replay)
+    assert_array_equal(replay["residual"].ravel(), [0, 0, 1])
+    _, counts = _core.count_path_subsets(**path_arguments())
+    assert_array_equal(counts, [4])
+
+
+def test_no_value_is_below_a_threshold_of_nan():
+    """As in scikit-learn, whose trees before 1.7 may hold one."""
+    arguments = expectation_arguments(threshold=np.array([np.nan, 0, 0]))
+    _core.add_tree_expectation(**arguments)
+    assert_array_equal(arguments["sums"].ravel(), [20, 10])
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (_core.add_tree_expectation, "sums"),
+        (_core.project_forest, "sum"),
+        (_core.project_forest, "sum_squares"),
+        (_core.replay_boosting, "residual"),
+    ],
+)
+def test_results_are_never_written_to_a_copy(call, name):
+    arguments = CALLS[call]()
+    for wrong in (
+        arguments[name].astype(np.float32),
+        np.repeat(arguments[name], 2, axis=1)[:, ::2],
+    ):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            call(**arguments | {name: wrong})
+
+
+@pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
+def test_the_cancel_flag_is_watched_itself(call):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        call(**CALLS[call](cancel=np.zeros(1)))
+
+
+def test_wide_codes_are_not_narrowed():
+    """Not even when another argument has to be converted."""
+    far = 2**16  # as uint16 it would be zero, the other side of the cut
+    codes = np.array([[0, far, far, far]], dtype=np.uint32)
+    arguments = forest_arguments(codes=codes, row_weight=np.ones(4, dtype=np.float32))
+    _core.project_forest(**arguments)
+    assert_array_equal(arguments["sum"].ravel(), [2, 0, 0, 1.5])
+
+
+def changed(array, index, value):
+    array = array.copy()
+    array[index] = value
+    return array
+
+
+@pytest.mark.parametrize("call", list(CALLS))
+def test_wrong_trees_are_refused(call):
+    arguments = CALLS[call]()
+    n_nodes = len(arguments["feature"])
+    wrong = [
+        ("feature", 0, 64, "column that does not exist"),
+        ("left", 0, n_nodes, "child does not follow its parent"),
+        ("left", 0, -1, "child does not follow its parent"),
+        ("right", 0, 0, "child does not follow its parent"),  # would go round for ever
+    ]
+    for name, index, value, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            call(**arguments | {name: changed(arguments[name], index, value)})
+    for name in {"left", "right", "threshold", "cut", "missing_left", "cover", "value"}:
+        if name in arguments:
+            with pytest.raises(ValueError, match="node arrays differ in length"):
+                call(**arguments | {name: arguments[name][:-1]})
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if c is not _core.add_tree_expectation])
+def test_offsets_must_rise_within_the_nodes(call):
+    name = "tree_offset" if call is _core.replay_boosting else "offsets"
+    for wrong in ([], [-1, 3, 6], [0, 0, 6], [0, 7, 6], [0, 3, 9]):
+        with pytest.raises(ValueError, match="offset"):
+            call(**CALLS[call](**{name: np.array(wrong, dtype=np.int64)}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"category_set": np.array([-1, -1, -1, 1, -1, -1], dtype=np.int32)},
+        {"set_offset": np.array([0, 2])},
+        {"set_offset": np.array([1, 0])},
+        {"set_offset": np.zeros(0, dtype=np.int64)},
+    ],
+)
+def test_category_sets_must_exist(changes):
+    with pytest.raises(ValueError, match=r"category set|set offsets"):
+        _core.replay_boosting(**replay_arguments(**changes))
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_rows_must_exist(row):
+    for changes in (
+        {"rows": np.array([0, row], dtype=np.int32)},
+        {"background_rows": np.array([[row]], dtype=np.int32)},
+    ):
+        with pytest.raises(ValueError, match="a row does not exist"):
+            _core.add_tree_expectation(**expectation_arguments(**changes))
+
+
+@pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
+def test_the_cancel_flag_must_be_there(call):
+    with pytest.raises(ValueError, match="cancel flag is empty"):
+        call(**CALLS[call](cancel=np.zeros(0, dtype=np.uint8)))
+
+
+def chain(n_levels):
+    """Children of a tree whose left children are all leaves."""
+    left, right = np.full((2, 2 * n_levels + 1), -1)
+    inner = np.arange(0, 2 * n_levels, 2)
+    left[inner], right[inner] = inner + 1, inner + 2
+    return left, right, np.where(left < 0, -1, 0)
+
+
+@pytest.mark.parametrize(("n_levels", "accepted"), [(5000, True), (5001, False)])
+def test_trees_too_deep_for_the_stack_are_refused(n_levels, accepted):
+    left, right, feature = chain(n_levels)
+    n = len(left)
+    expectation = expectation_arguments(
+        left=left, right=right, feature=feature, threshold=np.zeros(n), cover=np.ones(n),
+        missing_left=np.zeros(n, dtype=np.uint8), value=np.ones((n, 1)),
+    )  # fmt: skip
+    nodes = {"left": left, "right": right, "feature": feature, "category_set": np.full(n, -1)}
+    replay = replay_arguments(
+        **{name: array.astype(np.int32) for name, array in nodes.items()},
+        threshold=np.zeros(n, dtype=np.uint16), missing_left=np.zeros(n, dtype=np.uint8),
+        tree_offset=np.array([0, n]),
+    )  # fmt: skip
+    for call, arguments in (
+        (_core.add_tree_expectation, expectation),
+        (_core.replay_boosting, replay),
+    ):
+        expected = nullcontext() if accepted else pytest.raises(ValueError, match="5000 levels")
+        with expected:
+            call(**arguments)
