@@ -148,7 +148,7 @@ def test_classifiers_keep_their_settings(model, settings):
 
 
 def test_classes_have_one_name_in_every_container(data):
-    X, y = data[0], (np.arange(len(data[0])) % 3)
+    X, y = data[0], np.digitize(data[0][:, 0], [-0.5, 0.5])
     model = RandomForestClassifier(10, random_state=0)
     for labels in (y, y.tolist(), pd.Series(y), pl.Series(y), y.astype(float)):
         result = ShapleyEffects(model, n_subsets=4, random_state=0).fit(X, labels).result_

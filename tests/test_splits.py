@@ -22,6 +22,7 @@ def walk():
     return X, np.cumsum(rng.standard_normal(300)) + X[:, 1]
 
 
+@pytest.mark.filterwarnings("ignore:Nothing is explained")
 def test_auto_keeps_to_the_splits(walk):
     result = ShapleyEffects(cv=TimeSeriesSplit(4), random_state=0).fit(*walk).result_
     assert result.estimator == "boosting"
@@ -29,10 +30,16 @@ def test_auto_keeps_to_the_splits(walk):
     assert result.n_rows == 240  # the first fifth is never held out
 
 
-@pytest.mark.parametrize("estimator", ["forest", "stack", RandomForestRegressor(20)])
-def test_forests_refuse_splits(walk, estimator):
-    with pytest.raises(ValueError, match="out of its bags"):
-        ShapleyEffects(estimator, cv=KFold(3)).fit(*walk)
+@pytest.mark.parametrize("estimator", ["forest", RandomForestRegressor(20)])
+def test_forests_say_that_they_do_without_splits(walk, estimator):
+    result = ShapleyEffects(estimator, cv=TimeSeriesSplit(4), random_state=0).fit(*walk).result_
+    assert any("cv is not used" in note for note in result.notes)
+    assert result.n_rows == 300
+
+
+def test_the_stack_refuses_splits(walk):
+    with pytest.raises(ValueError, match="cv is not used"):
+        ShapleyEffects("stack", cv=KFold(3)).fit(*walk)
 
 
 def test_a_generator_and_labels_of_classes(walk):
@@ -44,6 +51,7 @@ def test_a_generator_and_labels_of_classes(walk):
     assert est.result_.n_rows == 300
 
 
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 def test_groups_stay_together(walk):
     X, y = walk
     groups = np.arange(300) % 20

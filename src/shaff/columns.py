@@ -350,6 +350,24 @@ def _check_columns(table: Table) -> None:
             raise ValueError(column_sentence(names, said))
 
 
+def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """These rows of an array or frame of any kind; None stays None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.columns import take_rows
+    >>> take_rows(["a", "b", "c"], np.array([0, 2])).tolist()
+    ['a', 'c']
+    """
+    if array is None:
+        return None
+    native = nw.from_native(array, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return native[rows.tolist()].to_native()
+    return array[rows] if hasattr(array, "shape") else np.asarray(array)[rows]
+
+
 def in_order(X: Any, names: Sequence[str] | None) -> Any:
     """A frame with its columns in the order that a model was fitted on; None leaves it as it is.
 

@@ -47,9 +47,10 @@ from shaff.problem import (
     read_row_groups,
     read_sample_weight,
     read_target,
+    without_idle_rows,
 )
 from shaff.result import EffectsResult
-from shaff.row_sample import rows_with_weight, sample_rows
+from shaff.row_sample import sample_rows
 from shaff.run import Run, constant_result
 from shaff.solve import check_solver
 from shaff.subsets import FloatArray
@@ -68,10 +69,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : None, "auto", "forest", "boosting", "stack" or a model
-        What prices a subset of the inputs. "auto" (None) takes boosting or a forest, whichever
-        explains more of rows it has not seen. Forests of scikit-learn and boosters (scikit-learn,
-        LightGBM, XGBoost, CatBoost) are cloned, fitted and projected; any other model is fitted
-        and its predictions are explained through a surrogate.
+        What prices a subset of the inputs. "auto" (None) takes boosting, a forest or their stack,
+        whichever explains more of rows it has not seen. Forests of scikit-learn and boosters
+        (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are cloned, fitted and projected; any
+        other model is fitted and its predictions are explained through a surrogate.
     design : str or ForestPaths, default="auto"
         Which subsets are priced: "gaussian_process" ("auto"), "forest_paths" (the paper's),
         "leverage", "monte_carlo", "antithetic", "orthogonal", "exhaustive", and the designs of
@@ -88,7 +89,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     categorical : "auto" or list of columns
         Columns of categories. "auto": strings and categorical types.
     cv : int, splitter or None
-        Folds of projected boosting; None means five.
+        Folds of projected boosting; None means five. With a splitter "auto" takes boosting;
+        forests are measured out of bag and do without it.
     n_jobs : int or None
         Threads, -1 for all cores. The result is the same for any number.
     random_state : int, RandomState or None
@@ -327,11 +329,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     ) -> Problem:
         self._check_settings()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        arrays = (X, y, sample_weight, row_groups)
-        # Bags and splits of the user's count all rows.
-        if not all_rows and (self.cv is None or isinstance(self.cv, int | np.integer)):
-            arrays = rows_with_weight(arrays)
-        sample = sample_rows(arrays, None if all_rows else self.max_rows, int(seed))
+        max_rows = None if all_rows else self.max_rows
+        sample = sample_rows((X, y, sample_weight, row_groups), max_rows, int(seed))
         X, y, sample_weight, row_groups = sample.arrays
         table = self._read_table(X)
         table = replace(table, notes=(*sample.notes, *table.notes))
@@ -341,7 +340,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         players, names = read_players(self.groups, table.names)
         self._players = players
         row_groups = read_row_groups(row_groups, n_rows)
-        return Problem(
+        problem = Problem(
             X if is_frame(X) else table.X,
             table,
             target,
@@ -353,6 +352,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             self.n_jobs,
             int(seed),
         )
+        return problem if all_rows else without_idle_rows(problem)
 
     def _check_settings(self) -> None:
         self._design = check_design(self.design)

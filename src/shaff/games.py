@@ -44,6 +44,10 @@ SCOUT_TREES = 50
 MARGIN = 0.01
 # Up to so many rows "auto" considers the stack: it prices a subset three times.
 STACKED_ROWS = 5000
+_NO_SPLITS = (
+    "cv is not used: a forest is measured on the rows out of its bags, which are drawn at random. "
+    'Boosting (estimator="boosting") keeps to it.'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,11 +259,6 @@ def _projected_game(
     forest_error: str,
     cell_weight: FloatArray | None = None,
 ) -> Game:
-    if isinstance(problem.cv, list):
-        raise ValueError(
-            "A forest is measured on the rows out of its bags, which are drawn at random: cv as a "
-            'splitter is for boosting (estimator="boosting").'
-        )
     values = ProjectedForest(
         grown.forest,
         problem.X,
@@ -273,7 +272,10 @@ def _projected_game(
         orders=grown.orders,
         n_jobs=problem.n_jobs,
     )
-    return Game(values, "forest", grown.gains, grown.forest)
+    game = Game(values, "forest", grown.gains, grown.forest)
+    if isinstance(problem.cv, list):
+        return replace(game, notes=(_NO_SPLITS,), problem=replace(problem, cv=None))
+    return game
 
 
 def boosting_game(problem: Problem, model: Any = None) -> Game:
@@ -327,6 +329,8 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
     """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    if isinstance(problem.cv, list):
+        raise ValueError(_NO_SPLITS)
     forest = forest_game(paper_forest(DEFAULT_TREES), problem, forest_error)
     return _stacked(problem, boosting_game(problem), forest)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column
+from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column, take_rows
 from shaff.subsets import BoolArray, FloatArray, IntArray
 from shaff.values.cross_fitting import make_folds
 
@@ -245,6 +245,26 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     if counted < MIN_ROWS <= n_rows:
         raise ValueError(f"Only {counted} rows have weight; shaff needs at least {MIN_ROWS}.")
     return weight if whole else weight / weight[weight > 0].mean()
+
+
+def without_idle_rows(problem: Problem) -> Problem:
+    """The problem without the rows of weight 0, which count for nothing.
+
+    Splits that the user gave count all rows: there they stay.
+    """
+    rows = np.flatnonzero(problem.counts)
+    if len(rows) == len(problem.X) or isinstance(problem.cv, list):
+        return problem
+    target, groups, weight = problem.target, problem.row_groups, problem.sample_weight
+    labels = None if target.labels is None else target.labels[rows]
+    return replace(
+        problem,
+        frame=take_rows(problem.frame, rows),
+        table=replace(problem.table, X=problem.X[rows]),
+        target=replace(target, y=target.y[rows], labels=labels),
+        sample_weight=None if weight is None else weight[rows],
+        row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
+    )
 
 
 def read_cv(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff.columns import check_table
-from shaff.problem import read_row_groups, read_sample_weight
+from shaff.columns import check_table, take_rows
+from shaff.problem import read_row_groups
 
 IntpArray = npt.NDArray[np.intp]
 BATCH_ROWS = 65_536
@@ -44,24 +43,7 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     check_consistent_length(*(array for array in arrays if array is not None))
     chosen = _draw(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
     note = sample_note(len(chosen), n_rows)
-    return RowSample(tuple(_take(array, chosen) for array in arrays), (note,))
-
-
-def rows_with_weight(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """(X, y, sample_weight, row_groups) without the rows of weight 0, which count for nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.row_sample import rows_with_weight
-    >>> rows_with_weight((np.eye(3), np.ones(3), np.array([1, 0, 2]), None))[2].tolist()
-    [1, 2]
-    """
-    weight = read_sample_weight(arrays[2], _n_rows(arrays[0]))
-    if weight is None or (weight > 0).all():
-        return arrays
-    check_consistent_length(*(array for array in arrays if array is not None))
-    return tuple(_take(array, np.flatnonzero(weight)) for array in arrays)
+    return RowSample(tuple(take_rows(array, chosen) for array in arrays), (note,))
 
 
 def sample_note(n_sample: int, n_rows: int) -> str:
@@ -135,12 +117,3 @@ def _draw(n_rows: int, max_rows: int, row_groups: IntpArray | None, seed: int) -
     order = rng.permutation(len(sizes))
     n_groups = max(2, int(np.searchsorted(np.cumsum(sizes[order]), max_rows, side="right")))
     return np.flatnonzero(np.isin(row_groups, order[:n_groups]))
-
-
-def _take(array: Any, rows: IntpArray) -> Any:
-    if array is None:
-        return None
-    native = nw.from_native(array, allow_series=True, eager_only=True, pass_through=True)
-    if isinstance(native, nw.DataFrame | nw.Series):
-        return native[rows.tolist()].to_native()
-    return array[rows] if hasattr(array, "shape") else np.asarray(array)[rows]
