@@ -112,7 +112,7 @@ def retraining(quick: bool) -> None:
         truth = exp.value(subsets)
         boosting = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0)
         n_trees = boosting.n_trees_ or 250
-        booster = default_booster().set_params(max_iter=n_trees, random_state=0)
+        booster = default_booster(len(exp.y)).set_params(max_iter=n_trees, random_state=0)
         forest = RandomForestRegressor(100, max_features=1 / 3, min_samples_leaf=5, random_state=0)
         with threadpool_limits(1):
             anew = {"forest": retrained(forest, exp, subsets),
@@ -138,7 +138,7 @@ def cost(quick: bool) -> None:
 
 
 def refit_folds(boosting: ProjectedBoosting, exp: Experiment) -> None:
-    booster = default_booster().set_params(max_iter=boosting.n_trees_, random_state=0)
+    booster = default_booster(len(exp.y)).set_params(max_iter=boosting.n_trees_, random_state=0)
     with threadpool_limits(1):
         for fold in boosting.folds:
             clone(booster).fit(exp.X[fold.train], exp.y[fold.train])
@@ -154,7 +154,7 @@ def growth(quick: bool) -> None:
     """Time in n, p and the number of subsets; 100 trees, constant start."""
     print("growth (100 trees x 5 folds, constant start, one thread): ms per subset")
     rng = np.random.default_rng(0)
-    base, booster = (2000, 15, 64), default_booster().set_params(max_iter=100)
+    base, booster = (2000, 15, 64), default_booster(2000).set_params(max_iter=100)
     grid = {
         "n": [(n, 15, 64) for n in ((1000, 2000, 4000) if quick else (1000, 4000, 16_000, 64_000))],
         "p": [(2000, p, 64) for p in ((15, 60) if quick else (15, 60, 240))],
@@ -227,7 +227,7 @@ def agreement(quick: bool) -> None:
 
     n_trees = 50 if quick else 250
     libraries = {
-        "HistGradientBoosting": default_booster().set_params(max_iter=n_trees),
+        "HistGradientBoosting": default_booster(3000).set_params(max_iter=n_trees),
         "LightGBM": LGBMRegressor(n_estimators=n_trees, learning_rate=0.07, num_leaves=20,
                                   min_child_samples=5, reg_lambda=5.0,
                                   feature_fraction_bynode=0.5),

@@ -19,6 +19,7 @@ MAX_NATIVE_CATEGORIES = 255
 # A booster that splits on categories fits their noise when they have fewer rows than this.
 ROWS_PER_CATEGORY = 40
 FEW_CATEGORIES = 4
+FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
 # Parameters that hold a library to one thread and to the same trees in every run.
 _ONE_THREAD: dict[str, dict[str, Any]] = {
     "LGBMRegressor": {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
@@ -46,15 +47,22 @@ _LOSSES = {"loss", "objective", "loss_function", "eval_metric", "scoring", "clas
            "classes_count", "auto_class_weights", "scale_pos_weight", "is_unbalance"}  # fmt: skip
 
 
-def default_booster(learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
+def default_booster(n_rows: int, learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
     """The booster of ``estimator="boosting"``, without its number of trees.
 
     Half of the columns are offered to each node: otherwise a copy of a column never gets a
-    split, and its value would be 0.
+    split, and its value would be 0. Many rows carry more leaves, which interactions need.
+
+    Examples
+    --------
+    >>> from shaff.values.boosters import default_booster
+    >>> [default_booster(n_rows).max_leaf_nodes for n_rows in (1000, 6000, 10_000)]
+    [20, 24, 31]
     """
+    leaves = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
     return HistGradientBoostingRegressor(
         learning_rate=learning_rate,
-        max_leaf_nodes=20,
+        max_leaf_nodes=leaves,
         min_samples_leaf=5,
         l2_regularization=5.0,
         max_features=0.5,

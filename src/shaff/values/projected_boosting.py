@@ -133,7 +133,7 @@ class ProjectedBoosting:
         self._set_up(data, cv, row_groups, n_jobs, random_state)
         self.early_stopping = early_stopping
         self._staged = estimator is None
-        self._estimator = boosters.default_booster() if self._staged else estimator
+        self._estimator = boosters.default_booster(len(data.X)) if self._staged else estimator
         self._weighted = sample_weight is not None
         with threadpool_limits(1, user_api="blas"):
             self._choose_start(start)
@@ -269,7 +269,7 @@ class ProjectedBoosting:
 
     def _fit_scouts(self, starts: list[Start]) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
-        quick = boosters.default_booster(SCOUT_LEARNING_RATE)
+        quick = boosters.default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
         sizes = np.cumsum([len(fold.test) for fold in self.folds])
         n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
         pairs = list(zip(self.folds, starts, strict=True))[:n_scouts]
