@@ -19,7 +19,6 @@ _NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 # Words for "missing", in columns of numbers or dates; in other columns they are categories.
 _BLANKS = {"?", "-", "--", ".", "..", "*", "n/a", "n.a.", "na", "#n/a", "nil", "none", "missing"}
 _MAX_OTHERS = 3
-_CODE = r"^0\d{2,}$"
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y")
 _CLOCKS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
 _COMMA_NUMBER = r"^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?$"
@@ -121,6 +120,8 @@ def _header(path: Path) -> tuple[str, list[str]]:
 
 def _typed(text: pl.Series, has_comma: bool) -> tuple[pl.Series, str]:
     """Numbers, truth values or dates, if the text spells them, and what to say about it."""
+    from shaff.columns import CODE
+
     bare = text.str.strip_chars()
     lower = bare.str.to_lowercase()
     if bare.count() == 0:
@@ -132,7 +133,7 @@ def _typed(text: pl.Series, has_comma: bool) -> tuple[pl.Series, str]:
         best = max(readings, key=lambda reading: reading.column.count(), default=None)
         if best is None or not _is_accepted(best.column, bare):
             continue
-        if "numbers" in best.kind and bare.str.contains(_CODE).any():
+        if "numbers" in best.kind and bare.str.contains(CODE).any():
             return text, "holds codes with leading zeros: read as categories."
         return best.column, _note(best, bare)
     return text, ""

@@ -21,7 +21,7 @@ MIN_ROWS = 10
 # What may name a category: things that print as what they are.
 _LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
 Groups = Mapping[str, Sequence[str | int]]
-_CODE = re.compile(r"0\d\d")
+CODE = r"^0\d{2,}$"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$))")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
 # Text is called numbers or dates when all but a few of its labels are.
@@ -84,7 +84,7 @@ def looks_like_code(label: str) -> bool:
     >>> [looks_like_code(label) for label in ("02139", "0.25", "07", "2139")]
     [True, False, False, False]
     """
-    return _CODE.match(label) is not None
+    return re.match(CODE, label) is not None
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:

@@ -273,7 +273,7 @@ def _projected_game(
         n_jobs=problem.n_jobs,
     )
     game = Game(values, "forest", grown.gains, grown.forest)
-    if isinstance(problem.cv, list):
+    if problem.has_splits:
         return replace(game, notes=(_NO_SPLITS,), problem=replace(problem, cv=None))
     return game
 
@@ -304,7 +304,7 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
     Only boosting keeps to the splits of a splitter.
     """
     boosting = boosting_game(problem)
-    if isinstance(problem.cv, list):
+    if problem.has_splits:
         return boosting
     scout = forest_game(paper_forest(SCOUT_TREES), problem)
     candidates = [boosting, scout]
@@ -329,7 +329,7 @@ def auto_game(problem: Problem, forest_error: str) -> Game:
 
 def stack_game(problem: Problem, forest_error: str) -> Game:
     """Ridge, projected forest and projected boosting, combined anew for each subset."""
-    if isinstance(problem.cv, list):
+    if problem.has_splits:
         raise ValueError(_NO_SPLITS)
     forest = forest_game(paper_forest(DEFAULT_TREES), problem, forest_error)
     return _stacked(problem, boosting_game(problem), forest)
@@ -364,7 +364,7 @@ def surrogate_game(model: Any, problem: Problem, n_labelled: int | None = None) 
             raise ValueError("n_labelled draws further rows of numbers; X has categories.")
         more = resample_rows(X, n_labelled - len(X), problem.table.categorical, problem.seed)
         rows = X = np.vstack([X, more])
-        cv = None if isinstance(problem.cv, list) else problem.cv
+        cv = None if problem.has_splits else problem.cv
         problem = replace(problem, sample_weight=None, row_groups=None, cv=cv)
     target = _labels(model, rows)
     labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)

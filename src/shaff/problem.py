@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_consistent_length
 from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column, take_rows
 from shaff.subsets import BoolArray, FloatArray, IntArray
 from shaff.values.cross_fitting import make_folds
+from shaff.values.held_out import as_target
+from shaff.values.variance import count_rows
 
 Splits = list[tuple[IntArray, IntArray]]
 MAX_CLASSES = 100
@@ -78,6 +80,11 @@ class Problem:
         if self.sample_weight is None:
             return np.ones(len(self.X), dtype=bool)
         return np.asarray(self.sample_weight > 0)
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether the user's splitter says what is held out, which only boosting keeps to."""
+        return isinstance(self.cv, list)
 
     @property
     def n_measured(self) -> int:
@@ -240,7 +247,7 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         raise ValueError(f"sample_weight has shape {weight.shape}: expected ({n_rows},).")
     if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
         raise ValueError("sample_weight must be finite, non-negative, and not all zero.")
-    whole = np.array_equal(weight, np.round(weight))
+    whole = count_rows(weight)
     counted = int(weight.sum() if whole else np.count_nonzero(weight))
     if counted < MIN_ROWS <= n_rows:
         raise ValueError(f"Only {counted} rows have weight; shaff needs at least {MIN_ROWS}.")
@@ -253,7 +260,7 @@ def without_idle_rows(problem: Problem) -> Problem:
     Splits that the user gave count all rows: there they stay.
     """
     rows = np.flatnonzero(problem.counts)
-    if len(rows) == len(problem.X) or isinstance(problem.cv, list):
+    if len(rows) == len(problem.X) or problem.has_splits:
         return problem
     target, groups, weight = problem.target, problem.row_groups, problem.sample_weight
     labels = None if target.labels is None else target.labels[rows]
@@ -276,9 +283,7 @@ def read_cv(
     """
     if cv is None or isinstance(cv, int | np.integer):
         return None if cv is None else int(cv)
-    y = target.labels
-    if y is None:
-        y = target.y[:, 0] if target.y.shape[1] == 1 else target.y
+    y = as_target(target.y) if target.labels is None else target.labels
     return [(fold.train, fold.test) for fold in make_folds(n_rows, cv, row_groups, y=y)]
 
 

@@ -10,6 +10,19 @@ import numpy.typing as npt
 from shaff.subsets import FloatArray
 
 
+def count_rows(weight: FloatArray) -> bool:
+    """Whether weights count rows: whole numbers do, others have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.variance import count_rows
+    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return np.array_equal(weight, np.round(weight))
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The targets with their weights and variance.
@@ -40,8 +53,7 @@ class Outcome:
     @property
     def output_variances(self) -> FloatArray:
         """Sample variance of each output, shape (n_outputs,)."""
-        whole = np.array_equal(self.weight, np.round(self.weight))
-        n = self.weight.sum() if whole else float(len(self.weight))
+        n = self.weight.sum() if count_rows(self.weight) else float(len(self.weight))
         mean = np.average(self.y, axis=0, weights=self.weight)
         squares = np.average((self.y - mean) ** 2, axis=0, weights=self.weight)
         return np.asarray(squares * n / max(n - 1, 1), dtype=np.float64)
