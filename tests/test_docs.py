@@ -34,7 +34,7 @@ def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, c
     exec(compile(block, "README.md", "exec"), names)
     plt.close("all")
     assert capsys.readouterr().out.startswith("Shapley effects on y")
-    assert names["frame"]["effect"].tolist() == names["result"].effects.tolist()
+    assert names["frame"]["effect"].to_list() == names["result"].effects.tolist()
     assert (tmp_path / "effects.png").exists()
     assert (tmp_path / "effects.json").exists()
 
