@@ -12,6 +12,8 @@ bias of the model included. The inputs, in order:
 - four have no effect: d1 and d2 correlate with each other, |x3| is a function of an input that
   has an effect, d3 is independent of everything. Tests that reject for them are false positives.
 
+At the end come small tables of pure noise: how many of them find any significant effect.
+
 The factors of `shaff.inference.training_factor` were set on other data (`benchmarks.calibration`).
 """
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +37,7 @@ RHO, RHO_DUMMIES = 0.6, 0.8
 # Shares of the variance of y: x1 and x2 together, x3, x4; the rest is noise.
 PAIR, SINGLE, WEAK = 0.45, 0.25, 0.02
 LARGE, DUMMIES, WEAK_ONE = slice(0, 3), slice(4, 8), 3
+NOISE_ROWS, NOISE_COLUMNS = (60, 300), 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +134,24 @@ def verdict(columns: dict[str, FloatArray], results: list[EffectsResult]) -> Non
         print(f"{name:48s}{figure:6.3f}   {note}", flush=True)
 
 
+def finds_effect_in_noise(n_rows: int, seed: int) -> bool:
+    """Is any effect significant, all tests taken together, where y depends on nothing?"""
+    rng = np.random.default_rng([seed, n_rows])
+    X, y = rng.standard_normal((n_rows, NOISE_COLUMNS)), rng.standard_normal(n_rows)
+    with warnings.catch_warnings():
+        # That nothing is explained is what most of them should say.
+        warnings.simplefilter("ignore", UserWarning)
+        result = ShapleyEffects(random_state=seed).fit(X, y).result_
+    return bool((result.null_test() < 0.05).any())
+
+
+def report_noise(repeats: int, jobs: int) -> None:
+    for n_rows in NOISE_ROWS:
+        found = Parallel(jobs)(delayed(finds_effect_in_noise)(n_rows, s) for s in range(repeats))
+        print(f"{f'pure noise, {n_rows} rows: data sets with an effect':48s}{np.mean(found):6.3f}"
+              f"   bar: 0.05; {repeats} data sets", flush=True)  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=200, help="data sets a case")
@@ -143,6 +165,9 @@ def main() -> None:
             started = time.perf_counter()
             results = Parallel(args.jobs)(delayed(explain)(case, s) for s in range(repeats))
             report(case, list(results), time.perf_counter() - started)
+    if args.case in ("", "noise"):
+        print()
+        report_noise(repeats, args.jobs)
 
 
 if __name__ == "__main__":
