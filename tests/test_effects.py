@@ -472,3 +472,19 @@ def test_verbose_0_is_silent_and_1_shows_a_bar(data, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "Shapley effects" in err
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (None, "Nothing is explained"),
+        (HistGradientBoostingRegressor(max_iter=5), "looks at all columns"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Nothing is explained")
+def test_warnings_point_to_the_line_of_the_caller(estimator, words):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    with pytest.warns(UserWarning, match=words) as caught:
+        ShapleyEffects(estimator, random_state=3).fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}

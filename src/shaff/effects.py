@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._version import __version__
+from shaff._warn import warn
 from shaff.columns import (
     MIN_ROWS,
     Groups,
@@ -393,7 +393,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         try:
             game = make()
         except NothingToExplainError as nothing:
-            warnings.warn(str(nothing), stacklevel=3)
+            warn(str(nothing))
             return self._store(constant_result(nothing.problem, self))
         problem = game.problem or problem
         with progress_bar(self.verbose) as progress:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import joblib
 import numpy as np
 
 from shaff._files import replacing
+from shaff._warn import warn
 from shaff.protocols import ValueFunction, Values
 from shaff.subsets import BoolArray, Subsets
 
@@ -59,9 +59,7 @@ def progress_bar(verbose: int) -> Iterator[Progress]:
         from rich import progress as rich
         from rich.console import Console
     except ImportError:
-        warnings.warn(
-            'verbose=1 draws its progress bar with rich: pip install "shaff[cli]".', stacklevel=4
-        )
+        warn('verbose=1 draws its progress bar with rich: pip install "shaff[cli]".')
         yield Silent()
         return
     columns = [

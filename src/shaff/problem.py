@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
+from shaff._warn import warn
 from shaff.columns import MIN_ROWS, Table, is_frame, is_missing, read_column, take_rows
 from shaff.subsets import BoolArray, FloatArray, IntArray
 from shaff.values.cross_fitting import make_folds
@@ -112,7 +112,7 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     values, name, outputs = _target_values(y)
     if values.ndim == 2 and values.shape[1] == 1 and values.shape[0] > 0:
         if not is_frame(y):
-            warnings.warn(_column_vector_warning(), stacklevel=4)
+            warn(_column_vector_warning())
         values, name, outputs = values[:, 0], name or (outputs or (None,))[0], None
     if values.ndim not in (1, 2):
         raise ValueError(f"y has {values.ndim} dimensions: expected 1, or 2 for several outputs.")

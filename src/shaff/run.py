@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff import inference
+from shaff._warn import warn
 from shaff.designs import DesignContext, make_design
 from shaff.evaluation import Checkpoint, Progress, evaluate
 from shaff.games import Game
@@ -57,10 +57,9 @@ class Run:
         history, proposed = self._evaluate(values, design)
         v_all = float(history.v[0])
         if v_all <= 0:
-            warnings.warn(
+            warn(
                 f"Nothing is explained out of sample (explained variance {v_all:.3f}): "
-                "all effects are 0.",
-                stacklevel=4,
+                "all effects are 0."
             )
         effects = self._solve(design, proposed, history, context)
         linear = None if context.proxy is None else context.proxy.effects

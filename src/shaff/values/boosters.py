@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from shaff._warn import warn
 from shaff.subsets import BoolArray, FloatArray
 from shaff.trees import is_booster
 
@@ -115,11 +116,9 @@ def check_booster(estimator: Any) -> None:
     shares = [parameters.get(name) for name in _COLUMN_SAMPLING[library_class(estimator)]]
     if all(share is None or share == 1 for share in shares):
         names = " or ".join(_COLUMN_SAMPLING[library_class(estimator)])
-        warnings.warn(
+        warn(
             f"{type(estimator).__name__} looks at all columns at every split: copies and strongly "
-            f"correlated columns will share the credit wrongly. Set {names} to about 1/3.",
-            UserWarning,
-            stacklevel=3,
+            f"correlated columns will share the credit wrongly. Set {names} to about 1/3."
         )
 
 
