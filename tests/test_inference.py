@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 import shaff.effects as effects_module
 from shaff import ShapleyEffects, load_result
@@ -274,3 +275,18 @@ def test_a_curved_effect_gets_a_longer_bar_in_every_run(settings, monkeypatch):
     np.testing.assert_allclose(
         (with_factors / errors()) ** 2, [LINEAR_FACTOR, FLEXIBLE_FACTOR], rtol=0.05
     )
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_groups", "rests_on"),
+    [(49, None, "49 rows"), (50, None, None), (60, 20, "20 groups"), (100, 50, None)],
+)
+def test_few_observations_get_a_note(n_rows, n_groups, rests_on):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    groups = None if n_groups is None else np.arange(n_rows) % n_groups
+    model = ShapleyEffects(RandomForestRegressor(20), random_state=0)
+    notes = model.fit(X, X[:, 0], row_groups=groups).result_.notes
+    said = [note for note in notes if note.startswith("Error bars and tests rest on")]
+    assert said == ([] if rests_on is None else [
+        f"Error bars and tests rest on {rests_on}: with fewer than 50 they are too sure."
+    ])  # fmt: skip

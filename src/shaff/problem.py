@@ -93,6 +93,13 @@ class Problem:
             return sum(len(test) for _, test in self.cv)
         return len(self.X)
 
+    @property
+    def n_units(self) -> int:
+        """Independent observations that v is measured on: rows, or their groups if fewer."""
+        if self.row_groups is None:
+            return self.n_measured
+        return min(self.n_measured, len(np.unique(self.row_groups)))
+
 
 def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     """Numbers of shape (n,) or (n, n_outputs), or class labels, which become indicators.
