@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,10 +32,11 @@ def test_runs_survive_an_interrupt(tmp_path, monkeypatch):
     store.add(TASK, Run([0.123456789], 0.5, 1.0, 0.9, 7))
     before = path.read_text()
 
-    def broken(*args, **kwargs):
+    def half(path, text, **settings):
+        path.write_bytes(text.encode()[: len(text) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(json, "dump", broken)
+    monkeypatch.setattr(Path, "write_text", half)
     with pytest.raises(KeyboardInterrupt):
         store.add(Task("2", "sage", 0, 10_000, 500, 500), Run([1.0], 0.1, 1.0, 0.9, 7))
     assert path.read_text() == before
@@ -61,6 +63,16 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     path.write_text('{"format": 0, "runs": {}}')
     with pytest.raises(ValueError, match="format 1"):
         RunStore(path)
+
+
+def test_two_processes_may_write_to_one_file(tmp_path):
+    first, second = (RunStore(tmp_path / "runs.json") for _ in range(2))
+    run, other = Run([0.1], 0.5, 1.0, 0.9, 7), replace(TASK, seed=1)
+    first.add(TASK, run)
+    second.add(other, run)
+    again = RunStore(first.path)
+    assert again.get(TASK) == again.get(other) == run
+    assert len(first.path.read_text().splitlines()) == 4
 
 
 def test_shared_rows_of_the_tables_agree():

@@ -97,12 +97,15 @@ class RunStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._runs: dict[str, Run] = {}
-        if self.path.exists():
-            stored = json.loads(self.path.read_text(encoding="utf-8"))
-            if stored.get("format") != FORMAT:
-                raise ValueError(f"{self.path} is not a file of runs of format {FORMAT}.")
-            self._runs = {key: Run(**run) for key, run in stored["runs"].items()}
+        self._runs = self._read()
+
+    def _read(self) -> dict[str, Run]:
+        if not self.path.exists():
+            return {}
+        stored = json.loads(self.path.read_text(encoding="utf-8"))
+        if stored.get("format") != FORMAT:
+            raise ValueError(f"{self.path} is not a file of runs of format {FORMAT}.")
+        return {key: Run(**run) for key, run in stored["runs"].items()}
 
     def get(self, task: Task) -> Run | None:
         """The run of a task, or None."""
@@ -110,18 +113,21 @@ class RunStore:
 
     def add(self, task: Task, run: Run) -> None:
         """Keep a run, on disk too."""
-        self._runs[task.key] = run
+        # Another process may have added runs meanwhile.
+        self._runs = {**self._runs, **self._read(), task.key: run}
         self._write()
 
     def _write(self) -> None:
-        content: dict[str, Any] = {
-            "format": FORMAT,
-            "runs": {key: _rounded(run) for key, run in sorted(self._runs.items())},
-        }
+        # A line a run, so that differences between two files can be read.
+        lines = (
+            f"{json.dumps(key)}: {json.dumps(_rounded(run))}"
+            for key, run in sorted(self._runs.items())
+        )
+        text = f'{{"format": {FORMAT}, "runs": {{\n' + ",\n".join(lines) + "\n}}\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # An interrupt never leaves half a file.
-        with replacing(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=0)
+        with replacing(self.path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 def _rounded(run: Run) -> dict[str, Any]:
