@@ -293,6 +293,8 @@ def test_page_and_figures_show_the_runs(tmp_path):
     text = reproduce(TINY, tmp_path, seconds=0.0)
     page = (tmp_path / "paper.md").read_text(encoding="utf-8")
     assert text in page
+    done, planned = store.path.read_text().count("seed="), len(all_tasks(TINY))
+    assert f"- {done} of {planned} runs are done, in 0.0 processor hours." in page
     images = {f"experiment-{name}.png" for name in FIGURES} | {"convergence.png"}
     assert {path.name for path in (tmp_path / "paper").glob("*.png")} == images
     for name in images:

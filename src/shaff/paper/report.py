@@ -14,6 +14,7 @@ from shaff.paper.growth import growth_markdown
 from shaff.paper.plan import RETRAINED, Effort, Study
 from shaff.paper.results import Results
 from shaff.paper.runs import Run
+from shaff.paper.study import all_tasks
 from shaff.paper.systems import draw_experiment
 from shaff.paper.tables import FIGURES, TABLES, Row, Table
 
@@ -165,7 +166,7 @@ def page(results: Results, images: Sequence[str]) -> str:
         [
             f"# The paper, reproduced: {sizes}",
             words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
-            settings_markdown(results.study),
+            settings_markdown(results.study) + "\n" + _cost(results),
             tables_text(results),
             "## Figures",
             pictures,
@@ -173,6 +174,13 @@ def page(results: Results, images: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def _cost(results: Results) -> str:
+    planned = all_tasks(results.study)
+    runs = results.found(planned)
+    hours = sum(run.seconds for run in runs) / 3600
+    return f"- {len(runs)} of {len(planned)} runs are done, in {hours:.1f} processor hours."
 
 
 def _caption(image: str) -> str:
