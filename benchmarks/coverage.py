@@ -1,6 +1,7 @@
 """Are the error bars as long as they should be, and does the null test keep its level?
 
     python -m benchmarks.coverage [--quick] [--repeats 200] [--case linear] [--jobs 2]
+    python -m benchmarks.coverage --case noise [--noise-rows 12 25]
 
 Many data sets of 400 rows and eight inputs are drawn, and each is explained with the defaults of
 `ShapleyEffects` and a budget of 60 of the 254 subsets. An interval is judged by how often it
@@ -145,8 +146,8 @@ def finds_effect_in_noise(n_rows: int, seed: int) -> bool:
     return bool((result.null_test() < 0.05).any())
 
 
-def report_noise(repeats: int, jobs: int) -> None:
-    for n_rows in NOISE_ROWS:
+def report_noise(sizes: list[int], repeats: int, jobs: int) -> None:
+    for n_rows in sizes:
         found = Parallel(jobs)(delayed(finds_effect_in_noise)(n_rows, s) for s in range(repeats))
         print(f"{f'pure noise, {n_rows} rows: data sets with an effect':48s}{np.mean(found):6.3f}"
               f"   bar: 0.05; {repeats} data sets", flush=True)  # fmt: skip
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=200, help="data sets a case")
     parser.add_argument("--quick", action="store_true", help="20 data sets a case")
     parser.add_argument("--case", default="", help="only the case of this name")
+    parser.add_argument("--noise-rows", type=int, nargs="+", default=NOISE_ROWS)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     repeats = 20 if args.quick else args.repeats
@@ -167,7 +169,7 @@ def main() -> None:
             report(case, list(results), time.perf_counter() - started)
     if args.case in ("", "noise"):
         print()
-        report_noise(repeats, args.jobs)
+        report_noise(args.noise_rows, repeats, args.jobs)
 
 
 if __name__ == "__main__":

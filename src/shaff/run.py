@@ -36,7 +36,7 @@ LINEAR_GAME_UP_TO = 100
 # Sobol indices are added when their subsets are few beside those of the design.
 SOBOL_PLAYERS = 50
 # Rows, or groups of rows, from which on error bars keep what they say: of data sets that are pure
-# noise 12 % seem to hold an effect at 12 rows, 7 % at 25 and 4 % at 60 (tests at 5 %).
+# noise too many seem to hold an effect below it (`benchmarks.coverage --case noise`).
 ENOUGH_UNITS = 50
 
 
