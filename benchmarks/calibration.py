@@ -19,9 +19,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from shaff import ShapleyEffects
+from shaff._typing import FloatArray
+from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.inference import training_factor
-from shaff.solve.proxy import linear_proxy
-from shaff.subsets import FloatArray
 
 LEAST_EFFECT = 0.03
 BUDGET = 60

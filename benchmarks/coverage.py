@@ -29,8 +29,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from shaff import ShapleyEffects
+from shaff._typing import FloatArray
 from shaff.result import EffectsResult
-from shaff.subsets import FloatArray
 
 NAMES = ("x1", "x2", "x3", "x4", "d1", "d2", "|x3|", "d3")
 N_ROWS, BUDGET, LEVEL = 400, 60, 0.95

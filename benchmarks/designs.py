@@ -22,20 +22,20 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.games import KINDS, KnownGame, random_game
+from shaff._typing import FloatArray
 from shaff.datasets import experiment_1a, experiment_1b, experiment_2
 from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.designs.leverage import LeverageDesign
 from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.designs.permutations import PermutationDesign
+from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.protocols import Design, Effects, Solver, Values
 from shaff.screening import screen
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.least_squares import LeastSquaresSolver
-from shaff.solve.odd_process import Proxy
 from shaff.solve.permutations import PermutationSolver
-from shaff.solve.proxy import linear_proxy
-from shaff.subsets import FloatArray, Subsets
+from shaff.subsets import Subsets
 from shaff.trees.forest import read_forest
 
 BUDGETS = (50, 100, 200, 500, 1000)

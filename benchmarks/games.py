@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shaff._typing import BoolArray, FloatArray
 from shaff.datasets import shapley_values
-from shaff.subsets import BoolArray, FloatArray
 
 Game = Callable[[BoolArray], FloatArray]
 

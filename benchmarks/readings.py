@@ -13,8 +13,9 @@ from shaff.designs.kernel_draws import KernelDrawsDesign
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.trees.forest import read_forest
-from shaff.values.forest_game import projected_forest_game
-from shaff.values.held_out import HeldOut, fit_held_out, paper_forest
+from shaff.trees.kinds import paper_forest
+from shaff.values.forest import projected_forest_game
+from shaff.values.held_out import HeldOut, fit_held_out
 from shaff.values.tree_expectation import held_out_expectation, no_background
 
 TREE_SHAP = {"1a": 1.18, "2": 1.49}

@@ -16,13 +16,14 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
+from shaff.data.problem import Problem
 from shaff.datasets import Experiment, experiment_1a, experiment_2
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets
 from shaff.trees.bags import forest_bags
 from shaff.trees.forest import read_forest
-from shaff.values.boosters import default_booster
+from shaff.values.boosting import default_booster
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 
@@ -91,7 +92,7 @@ def accuracy(quick: bool) -> None:
             exp, start = case(name, seed)
             subsets = all_sizes(exp.X.shape[1], n_subsets, seed)
             truth = exp.value(subsets)
-            boosting = ProjectedBoosting(exp.X, exp.y, start=start, random_state=seed)
+            boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=seed), start=start)
             errors.append(rmse(boosting.values(subsets).v, truth))
             forests.append(rmse(projected_forest(exp, 100).values(subsets).v, truth))
             chosen.append(f"{boosting.start_}/{boosting.n_trees_}")
@@ -110,7 +111,7 @@ def retraining(quick: bool) -> None:
         exp, start = case(name, SEEDS[0])
         subsets = all_sizes(exp.X.shape[1], 500, SEEDS[0])[:n_subsets]
         truth = exp.value(subsets)
-        boosting = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0)
+        boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0), start=start)
         n_trees = boosting.n_trees_ or 250
         booster = default_booster(len(exp.y)).set_params(max_iter=n_trees, random_state=0)
         forest = RandomForestRegressor(100, max_features=1 / 3, min_samples_leaf=5, random_state=0)
@@ -129,7 +130,7 @@ def cost(quick: bool) -> None:
         exp, _ = case(name, SEEDS[0])
         if quick:
             exp = Experiment(exp.X[:2000], exp.y[:2000], exp.effects, exp.names, exp.game)
-        boosting = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0)
+        boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0), start=start)
         subsets = all_sizes(exp.X.shape[1], 192, 0)
         price = min(timed(lambda b=boosting, s=subsets: b.values(s)) for _ in range(3)) / 192
         refit = min(timed(lambda b=boosting, e=exp: refit_folds(b, e)) for _ in range(2))
@@ -165,8 +166,7 @@ def growth(quick: bool) -> None:
         for n, p, m in cases:
             X = rng.standard_normal((n, p))
             y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(n)
-            boosting = ProjectedBoosting(X, y, estimator=booster, start="constant", shrinkage=3.0,
-                                         random_state=0)  # fmt: skip
+            boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=booster, start="constant", shrinkage=3.0)  # fmt: skip
             seconds = timed(lambda b=boosting, p=p, m=m: b.values(all_sizes(p, m, 0)))
             size = dict(zip(("n", "p", "subsets"), (n, p, m), strict=True))[label]
             parts.append(f"{size}: {1e3 * seconds / m:.2f}")
@@ -208,7 +208,7 @@ def copies(quick: bool) -> None:
         found = []
         for seed in seeds:
             exp = experiment_1a(random_state=seed)
-            boosting = ProjectedBoosting(exp.X, exp.y, start=start, random_state=seed)
+            boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=seed), start=start)
             found.append(solved(boosting, seed))
         mean = np.mean(found, axis=0)
         original, first, second = mean[[1, 11, 12]]
@@ -242,7 +242,7 @@ def agreement(quick: bool) -> None:
         found = {}
         for library, model in libraries.items():
             boosting = ProjectedBoosting(
-                exp.X, exp.y, estimator=model, start="constant", random_state=0
+                Problem.of(exp.X, exp.y, random_state=0), estimator=model, start="constant"
             )
             found[library] = effects(boosting, 400, 0)
             error = np.abs(found[library] - exp.effects).sum()

@@ -13,6 +13,7 @@ from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForest
 from sklearn.tree import DecisionTreeRegressor
 
 from shaff import ShapleyEffects
+from shaff.data.problem import Problem
 from shaff.datasets import discrete_experiment, experiment_3
 from shaff.screening import screen
 from shaff.subsets import Subsets
@@ -172,7 +173,7 @@ def test_boosting_sees_a_factor_of_many_levels():
     height = rng.standard_normal((60, 2))
     y = height[level.astype(int)] + 0.3 * rng.standard_normal((1500, 2))
     X = np.column_stack([level, rng.standard_normal(1500)])
-    boosting = ProjectedBoosting(X, y, categorical=[True, False], random_state=0)
+    boosting = ProjectedBoosting(Problem.of(X, y, categorical=[True, False], random_state=0))
     priced = boosting.values(Subsets.from_indices([[0], [1]], 2))
     # Each output has its own order of the levels: neither is served worse.
     assert (priced.by_output[0] > 0.75).all()

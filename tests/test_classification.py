@@ -12,11 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from xgboost import XGBClassifier
 
 from shaff import ShapleyEffects, load_result
-from shaff.problem import read_target
+from shaff.data.problem import Problem
+from shaff.data.target import read_target
 from shaff.subsets import Subsets
-from shaff.values.boosters import as_regressor
+from shaff.trees.boosters import as_regressor
+from shaff.values.outcome import Outcome
 from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.variance import Outcome
 
 N = 400
 
@@ -66,7 +67,7 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     y = np.column_stack([X[:, 0], 5 * X[:, 1] + X[:, 2]])
     subsets = Subsets.from_indices([[0], [1], [0, 1, 2], []], 3)
     settings = {"start": "constant", "shrinkage": 3.0, "early_stopping": False, "random_state": 0}
-    joint = ProjectedBoosting(X, y, **settings)
+    joint = ProjectedBoosting(Problem.of(X, y), **settings)
     priced = joint.values(subsets)
     residual = y - joint.predict(subsets)
     expected = 1 - (residual**2).mean(axis=1) / np.var(y, axis=0, ddof=1)

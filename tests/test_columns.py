@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from shaff import ShapleyEffects
-from shaff.columns import read_players, read_table
-from shaff.problem import MAX_CLASSES, read_row_groups, read_sample_weight, read_target
-from shaff.row_sample import read_parquet_sample, sample_rows
+from shaff.data.columns import read_players, read_table
+from shaff.data.files import read_parquet_sample
+from shaff.data.problem import MAX_CLASSES
+from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
+from shaff.data.target import read_target
 
 N = 12
 MIXED = {

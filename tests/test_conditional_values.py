@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.tree import DecisionTreeRegressor
 
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.values.conditionals import (
@@ -48,10 +49,7 @@ def linear_model(X: np.ndarray) -> np.ndarray:
 def test_known_gaussian_and_known_model_reach_the_closed_form(n_draws):
     """Unbiased for any number of draws: two would cost half of the variance uncorrected."""
     X = gaussian_rows(20_000, 0)
-    game = GaussianValues(
-        X, linear_model(X), KnownModel(linear_model),
-        mean=np.zeros(3), covariance=COVARIANCE, n_draws=n_draws, random_state=0,
-    )  # fmt: skip
+    game = GaussianValues(Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model), mean=np.zeros(3), covariance=COVARIANCE, n_draws=n_draws)  # fmt: skip
     values = game.values(SUBSETS, influences=True)
     standard_error = values.influences.std(axis=1) / np.sqrt(len(X))
     assert (np.abs(values.v - linear_game(SUBSETS)) < 4 * standard_error + 1e-12).all()
@@ -60,10 +58,7 @@ def test_known_gaussian_and_known_model_reach_the_closed_form(n_draws):
 
 def test_gaussian_means_are_regressions():
     X = gaussian_rows(6, 1)
-    game = GaussianValues(
-        X, linear_model(X), KnownModel(linear_model),
-        mean=np.zeros(3), covariance=COVARIANCE, n_draws=40_000, random_state=0,
-    )  # fmt: skip
+    game = GaussianValues(Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model), mean=np.zeros(3), covariance=COVARIANCE, n_draws=40_000)  # fmt: skip
     known = np.array([True, False, False])
     expected = X[:, 0] * (COVARIANCE @ BETA)[0]
     assert_allclose(game.predict(Subsets.from_masks(known), X)[0, :, 0], expected, atol=0.03)
@@ -84,10 +79,7 @@ def test_song_on_experiment_2_without_noise():
     covariance = np.eye(15)
     for i, j, rho in ((0, 1, 0.9), (5, 6, 0.9), (3, 4, 0.5), (8, 9, 0.5)):
         covariance[i, j] = covariance[j, i] = rho
-    game = GaussianValues(
-        exp.X, model(exp.X), KnownModel(model),
-        mean=np.zeros(15), covariance=covariance, random_state=0,
-    )  # fmt: skip
+    game = GaussianValues(Problem.of(exp.X, model(exp.X), random_state=0), KnownModel(model), mean=np.zeros(15), covariance=covariance)  # fmt: skip
     values = game.values(subsets, influences=True)
     standard_error = values.influences.std(axis=1) / np.sqrt(4000)
     truth = exp.value(subsets) / 0.95
@@ -102,7 +94,10 @@ def test_copula_sees_through_monotone_transforms():
         return np.column_stack([np.log(Z[:, 0]), np.cbrt(Z[:, 1]), -np.log(Z[:, 2])]) @ BETA
 
     game = GaussianValues(
-        warped, model(warped), KnownModel(model), conditional="copula", n_draws=10, random_state=0
+        Problem.of(warped, model(warped), random_state=0),
+        KnownModel(model),
+        conditional="copula",
+        n_draws=10,
     )
     assert_allclose(game.values(SUBSETS).v, linear_game(SUBSETS), atol=0.03)
 
@@ -110,7 +105,10 @@ def test_copula_sees_through_monotone_transforms():
 def test_empirical_conditionals_approach_the_closed_form():
     X = gaussian_rows(2000, 3)
     game = GaussianValues(
-        X, linear_model(X), KnownModel(linear_model), conditional="empirical", n_draws=100
+        Problem.of(X, linear_model(X)),
+        KnownModel(linear_model),
+        conditional="empirical",
+        n_draws=100,
     )
     assert_allclose(game.values(SUBSETS).v, linear_game(SUBSETS), atol=0.05)
 
@@ -158,7 +156,7 @@ def test_completions_keep_the_known_and_the_joint_distribution(kind):
 def test_neighbours_by_brute_force():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(60, 3)) * [1, 5, 0.1], rng.normal(size=60)
-    model = NeighbourValues(X, y, n_neighbours=4)
+    model = NeighbourValues(Problem.of(X, y), n_neighbours=4)
     known = np.array([True, False, True])
     Z = (X / X.std(axis=0))[:, known]
     local, means = [], []
@@ -174,7 +172,11 @@ def test_neighbours_by_brute_force():
 def test_neighbours_approach_the_closed_form():
     X = gaussian_rows(8000, 7)
     noise = np.random.default_rng(0).normal(size=8000) * np.sqrt(BETA @ COVARIANCE @ BETA / 19)
-    v = NeighbourValues(X, linear_model(X) + noise, n_jobs=2, random_state=0).values(SUBSETS).v
+    v = (
+        NeighbourValues(Problem.of(X, linear_model(X) + noise, n_jobs=2, random_state=0))
+        .values(SUBSETS)
+        .v
+    )
     assert_allclose(v, linear_game(SUBSETS, 0.95), atol=0.05)
 
 
@@ -183,7 +185,9 @@ def test_neighbours_break_ties_at_random():
     rng = np.random.default_rng(8)
     level = rng.integers(2, size=4000)
     y = level * 2.0 + rng.normal(size=4000)
-    model = NeighbourValues(np.column_stack([level, rng.normal(size=4000)]), y, random_state=0)
+    model = NeighbourValues(
+        Problem.of(np.column_stack([level, rng.normal(size=4000)]), y, random_state=0)
+    )
     assert_allclose(model.values(Subsets.singletons(2)).v, [0.5, 0.0], atol=0.06)
 
 
@@ -197,7 +201,7 @@ def test_missing_values_are_refused_in_one_sentence():
 def test_retrained_linear_model_equals_cross_validation():
     X = gaussian_rows(300, 9)
     y = linear_model(X) + np.random.default_rng(1).normal(size=300)
-    model = RetrainedValues(X, y, LinearRegression(), cv=4, random_state=0)
+    model = RetrainedValues(Problem.of(X, y, cv=4, random_state=0), LinearRegression())
     folds = KFold(4, shuffle=True, random_state=model._seed)
     expected = cross_val_predict(LinearRegression(), X[:, [0, 2]], y, cv=folds)
     subset = Subsets.from_indices([[0, 2]], 3)
@@ -209,14 +213,14 @@ def test_retrained_linear_model_equals_cross_validation():
 
 def test_retrained_linear_model_approaches_the_closed_form():
     X = gaussian_rows(20_000, 10)
-    v = RetrainedValues(X, linear_model(X), LinearRegression()).values(SUBSETS).v
+    v = RetrainedValues(Problem.of(X, linear_model(X)), LinearRegression()).values(SUBSETS).v
     assert_allclose(v, linear_game(SUBSETS), atol=0.02)
 
 
 def test_retrained_forest_is_priced_out_of_bag_and_shallow_on_two_columns():
     X = gaussian_rows(250, 11)
     y = linear_model(X)
-    model = RetrainedValues(X, y, RandomForestRegressor(40, random_state=5))
+    model = RetrainedValues(Problem.of(X, y), RandomForestRegressor(40, random_state=5))
     for columns, depth in (([0], 6), ([0, 2], 6), ([0, 1, 2], None)):
         fitted = RandomForestRegressor(40, max_depth=depth, oob_score=True, random_state=5)
         expected = fitted.fit(X[:, columns], y).oob_prediction_
@@ -227,11 +231,15 @@ def test_retrained_forest_is_priced_out_of_bag_and_shallow_on_two_columns():
 
 def test_retrained_keeps_a_smaller_depth_and_reaches_into_bagging():
     X, y = gaussian_rows(50, 12), np.arange(50.0)
-    shallow = RetrainedValues(X, y, RandomForestRegressor(max_depth=3))._estimator_for(1)
+    shallow = RetrainedValues(Problem.of(X, y), RandomForestRegressor(max_depth=3))._estimator_for(
+        1
+    )
     assert shallow.max_depth == 3
-    bagged = RetrainedValues(X, y, BaggingRegressor(DecisionTreeRegressor()))._estimator_for(2)
+    bagged = RetrainedValues(
+        Problem.of(X, y), BaggingRegressor(DecisionTreeRegressor())
+    )._estimator_for(2)
     assert bagged.estimator.max_depth == 6
-    assert RetrainedValues(X, y, LinearRegression())._estimator_for(1).get_params() == (
+    assert RetrainedValues(Problem.of(X, y), LinearRegression())._estimator_for(1).get_params() == (
         LinearRegression().get_params()
     )
 
@@ -240,9 +248,9 @@ def test_retrained_is_the_same_for_any_number_of_jobs():
     X = gaussian_rows(120, 13)
     y = np.column_stack([linear_model(X), X[:, 0] ** 2])
     results = [
-        RetrainedValues(X, y, RandomForestRegressor(10), n_jobs=jobs, random_state=3).values(
-            SUBSETS, influences=True
-        )
+        RetrainedValues(
+            Problem.of(X, y, n_jobs=jobs, random_state=3), RandomForestRegressor(10)
+        ).values(SUBSETS, influences=True)
         for jobs in (1, 2)
     ]
     assert_array_equal(results[0].v, results[1].v)
@@ -258,7 +266,7 @@ def test_rows_that_every_tree_has_seen_drop_out():
     predicted = held_out.predict(X, None)[:, 0]
     assert_array_equal(np.flatnonzero(~np.isnan(predicted)), unseen)
     values = RetrainedValues(
-        X, y, RandomForestRegressor(2, random_state=0), small_depth=None
+        Problem.of(X, y), RandomForestRegressor(2, random_state=0), small_depth=None
     ).values(Subsets.full(3), influences=True)
     expected = 1 - np.mean((y - predicted)[unseen] ** 2) / y.var(ddof=1)
     assert_allclose(values.v, expected, rtol=1e-12)
@@ -267,5 +275,5 @@ def test_rows_that_every_tree_has_seen_drop_out():
 
 def test_a_constant_model_explains_nothing():
     X = gaussian_rows(500, 15)
-    v = RetrainedValues(X, linear_model(X), DummyRegressor()).values(SUBSETS).v
+    v = RetrainedValues(Problem.of(X, linear_model(X)), DummyRegressor()).values(SUBSETS).v
     assert_allclose(v, 0, atol=0.02)

@@ -15,9 +15,10 @@ from shaff.designs.leverage import LeverageDesign, expected_counts, round_at_ran
 from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.designs.permutations import PermutationDesign
 from shaff.designs.sampling import n_pairs_by_size
+from shaff.gaussian_process.kernel import OddKernel, Points
+from shaff.gaussian_process.posterior import OddPosterior
 from shaff.protocols import Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
-from shaff.solve.odd_process import OddKernel, OddPosterior, Points
 from shaff.solve.permutations import PermutationSolver
 from shaff.subsets import Subsets, log_kernel_weight
 

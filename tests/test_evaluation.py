@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
-from shaff.evaluation import CHUNK, Checkpoint, evaluate, fingerprint
+from shaff.evaluator import CHUNK, Checkpoint, evaluate, fingerprint
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import shaff.effects as effects_module
 from shaff import ShapleyEffects, load_result
+from shaff.data.problem import Problem
 from shaff.inference import (
     FLEXIBLE_FACTOR,
     LINEAR_FACTOR,
@@ -24,8 +25,8 @@ from shaff.protocols import Effects, Values
 from shaff.solve.exact import shapley_map
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
+from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
-from shaff.values.variance import Outcome
 
 FACTOR = training_factor(np.zeros(1), None)[0]
 
@@ -141,7 +142,7 @@ def simulated():
         X[:, 1] = 0.5 * X[:, 0] + np.sqrt(0.75) * X[:, 1]
         X[:, 4] = 0.9 * X[:, 3] + np.sqrt(0.19) * X[:, 4]
         y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * X[:, 2] + 0.7 * rng.standard_normal(150)
-        values = RidgeValues(X, y, random_state=seed).values(subsets, influences=True)
+        values = RidgeValues(Problem.of(X, y, random_state=seed)).values(subsets, influences=True)
         effects = GaussianProcessSolver().solve(subsets[1:], values.v[1:], values.v[0])
         found.append((effects.raw, uncertainty(effects, values)))
     return found
@@ -184,7 +185,7 @@ def test_repeated_rows_need_their_groups():
     X = rng.standard_normal((150, 3))
     y = X[:, 0] + 0.5 * rng.standard_normal(150)
     groups, subsets = np.repeat(np.arange(150), 3), all_subsets(3)
-    ridge = RidgeValues(X[groups], y[groups], row_groups=groups, random_state=0)
+    ridge = RidgeValues(Problem.of(X[groups], y[groups], row_groups=groups, random_state=0))
     values = ridge.values(subsets, influences=True)
     effects = GaussianProcessSolver().solve(subsets[1:], values.v[1:], values.v[0])
     aware, blind = uncertainty(effects, values, groups), uncertainty(effects, values)

@@ -6,6 +6,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
+from shaff.data.problem import Problem
 from shaff.subsets import Subsets
 from shaff.trees.bags import forest_bags
 from shaff.trees.forest import read_forest
@@ -30,7 +31,7 @@ def forest_values(X, y):
 
 
 def boosting_values(X, y):
-    return ProjectedBoosting(X, y, random_state=0)
+    return ProjectedBoosting(Problem.of(X, y, random_state=0))
 
 
 VALUE_FUNCTIONS = pytest.mark.parametrize("make", [forest_values, boosting_values])

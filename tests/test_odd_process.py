@@ -5,11 +5,18 @@ import pytest
 from scipy.optimize import check_grad
 
 from shaff.datasets import experiment_2, shapley_values
+from shaff.gaussian_process.hyperparameters import (
+    Hyperparameters,
+    Observations,
+    negative_log_posterior,
+)
+from shaff.gaussian_process.kernel import OddKernel, Points, quadrature
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.model import OddModel
+from shaff.gaussian_process.pairing import Pairing
+from shaff.gaussian_process.posterior import OddPosterior
 from shaff.solve.exact import is_complete, shapley_map
 from shaff.solve.gaussian_process import GaussianProcessSolver
-from shaff.solve.hyperparameters import Hyperparameters, Observations, negative_log_posterior
-from shaff.solve.odd_model import OddModel
-from shaff.solve.odd_process import OddKernel, OddPosterior, Pairing, Points, Proxy, quadrature
 from shaff.solve.projection import project_to_simplex
 from shaff.subsets import Subsets
 

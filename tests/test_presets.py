@@ -12,16 +12,18 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from shaff import ShapleyEffects
+from shaff.data.problem import Problem
 from shaff.datasets import shapley_values
 from shaff.designs.kernel_draws import KernelDrawsDesign, size_probabilities
 from shaff.designs.leave_one_out import LeaveOneOutDesign
-from shaff.presets import PRESETS, PricedBy, order_levels
+from shaff.presets import PRESETS
 from shaff.protocols import Values
 from shaff.solve.total_sobol import TotalSobolSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.values.held_out import KnownModel
 from shaff.values.marginal import MarginalValues
 from shaff.values.mdi import MDIValues
+from shaff.values.systems import PricedBy, order_levels
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():
@@ -38,7 +40,7 @@ def test_marginal_effects_within_the_error_bars_of_sage():
     def model(rows):
         return tree.predict(rows) + shift
 
-    game = MarginalValues(X[test], y[test], KnownModel(model), n_background=None)
+    game = MarginalValues(Problem.of(X[test], y[test]), KnownModel(model), n_background=None)
     # v compares a mean over n with a variance over n - 1: 1/n more than sage for every subset.
     ours = shapley_values(lambda m: game.values(Subsets.from_masks(m)).v, 4) - 1 / 100 / 4
     imputer = sage.MarginalImputer(model, X[test])
@@ -97,7 +99,7 @@ def test_mdi_by_brute_force():
     X = rng.normal(size=(200, 3))
     y = X[:, 0] + X[:, 1] ** 2
     forest = RandomForestRegressor(30, random_state=0)
-    shares = MDIValues(X, y, forest).shares
+    shares = MDIValues(Problem.of(X, y), forest).shares
     expected = np.zeros(3)
     for tree in (member.tree_ for member in forest.fit(X, y).estimators_):
         lost = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
@@ -105,7 +107,9 @@ def test_mdi_by_brute_force():
             left, right = tree.children_left[node], tree.children_right[node]
             expected[tree.feature[node]] += (lost[node] - lost[left] - lost[right]) / 30
     assert_allclose(shares, expected / y.var(ddof=1), rtol=1e-10)
-    grouped = MDIValues(X, y, RandomForestRegressor(30, random_state=0), players=[[0, 2], [1]])
+    grouped = MDIValues(
+        Problem.of(X, y, players=[[0, 2], [1]]), RandomForestRegressor(30, random_state=0)
+    )
     assert_allclose(grouped.shares, [shares[0] + shares[2], shares[1]])
 
 
@@ -115,7 +119,7 @@ def test_mdi_refuses_what_has_no_impurity(independent):
         ShapleyEffects.preset("mdi", estimator=LinearRegression()).fit(X, y)
     forest = RandomForestRegressor(2, random_state=0)
     with pytest.raises(TypeError, match="no conditional means"):
-        MDIValues(X, y, forest).predict(Subsets.full(4))
+        MDIValues(Problem.of(X, y), forest).predict(Subsets.full(4))
 
 
 def test_every_system_of_table_1_is_there():
@@ -169,7 +173,7 @@ def test_mdi_preset_gives_the_shares(independent):
     X, y, _ = independent
     forest = RandomForestRegressor(10, random_state=5)
     model = ShapleyEffects.preset("mdi", estimator=forest).fit(X, y)
-    assert_allclose(model.effects_, MDIValues(X, y, forest).shares, rtol=1e-9)
+    assert_allclose(model.effects_, MDIValues(Problem.of(X, y), forest).shares, rtol=1e-9)
     assert_allclose(model.effects_.sum(), model.explained_variance_)
     assert model.result_.standard_error is None
     assert any("in sample" in note for note in model.result_.notes)

@@ -15,16 +15,17 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from shaff import ShapleyEffects, _core
+from shaff._statistics import normal_scores
+from shaff._threads import run_in_threads
+from shaff.data.folds import make_folds
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a, experiment_2
 from shaff.subsets import Subsets
-from shaff.trees import read_ensemble
+from shaff.trees.boosters import read_ensemble
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
-from shaff.values.cross_fitting import make_folds
-from shaff.values.linear_start import normal_scores
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.ridge import RidgeValues
-from shaff.values.threads import run_in_threads
 
 HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
@@ -130,7 +131,7 @@ def test_replay_on_all_columns_is_the_library_s_own_model(booster, missing):
 
 def weighted_boosting(X, y, weight, groups, **options):
     return ProjectedBoosting.from_fitted(
-        options.pop("model"), X, y, sample_weight=weight, row_groups=groups, **options
+        options.pop("model"), Problem.of(X, y, sample_weight=weight, row_groups=groups), **options
     )
 
 
@@ -139,7 +140,7 @@ def test_values_equal_the_definition(booster):
     X, y = messy_data(n=120)
     model = booster().fit(*messy_data(seed=3))
     boosting = ProjectedBoosting.from_fitted(
-        model, X, y, shrinkage=2.0, early_stopping=False, cv=3, random_state=0
+        model, Problem.of(X, y, cv=3, random_state=0), shrinkage=2.0, early_stopping=False
     )
     values = boosting.values(HALF, influences=True)
     ensemble = read_ensemble(model)
@@ -164,13 +165,15 @@ def test_early_stopping_looks_at_the_other_folds():
     X, y = messy_data(n=120)
     model = hist_gradient_boosting().fit(*messy_data(seed=3))
     options = {"shrinkage": 2.0, "cv": 3, "random_state": 0}
-    stopped = ProjectedBoosting.from_fitted(model, X, y, **options)
+    stopped = ProjectedBoosting.from_fitted(model, Problem.of(X, y), **options)
     folds = stopped.folds
     stages = stopped._stages
     assert stages == [0, 2, 5, 10, 15, 20]
     residuals = []
     for stage in stages:
-        whole = ProjectedBoosting.from_fitted(model, X, y, early_stopping=False, **options)
+        whole = ProjectedBoosting.from_fitted(
+            model, Problem.of(X, y), early_stopping=False, **options
+        )
         for fold_model in whole._models:
             fold_model.set_trees([fold_model.codings[0].ensemble.first_trees(stage)])
         whole.n_trees_ = stage
@@ -184,7 +187,7 @@ def test_early_stopping_looks_at_the_other_folds():
 
 def test_predict_gives_the_held_out_predictions():
     X, y = messy_data()
-    boosting = ProjectedBoosting(X, y, cv=3, random_state=0)
+    boosting = ProjectedBoosting(Problem.of(X, y, cv=3, random_state=0))
     predicted = boosting.predict(HALF)
     assert predicted.shape == (5, len(y), 1)
     v = 1 - ((y - predicted[:, :, 0]) ** 2).mean(axis=1) / y.var(ddof=1)
@@ -203,7 +206,9 @@ def test_new_rows_are_predicted_like_held_out_ones(start):
         def split(self, X, y=None, groups=None):
             yield np.flatnonzero(half), np.flatnonzero(~half)
 
-    boosting = ProjectedBoosting(X, y, start=start, cv=OneFold(), shrinkage=3.0, random_state=0)
+    boosting = ProjectedBoosting(
+        Problem.of(X, y, cv=OneFold(), random_state=0), start=start, shrinkage=3.0
+    )
     held_out = boosting.predict(HALF)
     assert np.isnan(held_out[:, half]).all()
     np.testing.assert_allclose(boosting.predict(HALF, X[~half]), held_out[:, ~half], atol=1e-9)
@@ -212,7 +217,9 @@ def test_new_rows_are_predicted_like_held_out_ones(start):
 def test_same_bits_for_any_number_of_jobs():
     X, y = messy_data()
     results = [
-        ProjectedBoosting(X, y, n_jobs=n_jobs, random_state=0).values(HALF, influences=True)
+        ProjectedBoosting(Problem.of(X, y, n_jobs=n_jobs, random_state=0)).values(
+            HALF, influences=True
+        )
         for n_jobs in (1, 2, 3)
     ]
     for other in results[1:]:
@@ -237,7 +244,7 @@ def test_a_failing_task_ends_the_others(n_jobs):
 
 def test_linear_start_equals_ridge_on_the_subset():
     X, y = messy_data(missing=0.0)
-    ridge = RidgeValues(X, y, cv=3, random_state=0)
+    ridge = RidgeValues(Problem.of(X, y, cv=3, random_state=0))
     predicted = ridge.predict(HALF)
     folds = make_folds(len(X), 3, None, int(np.random.RandomState(0).randint(2**31 - 1)), y)
     for mask, m in zip(HALF.masks(), predicted, strict=True):
@@ -263,14 +270,16 @@ def test_linear_start_with_missing_entries_and_categories():
     )
     X[rng.random(X.shape) < 0.05] = np.nan
     categorical = [False, True, True]
-    ridge = RidgeValues(X, y, categorical=categorical, random_state=0)
+    ridge = RidgeValues(Problem.of(X, y, categorical=categorical, random_state=0))
     v = ridge.values(Subsets.singletons(3)).v
     truth = np.array([1, 1.25, 0]) / (1 + 1.25 + 0.09)
     # 5 % of the entries are missing and explain nothing.
     np.testing.assert_allclose(v, 0.95 * truth, atol=0.05)
     assert abs(v[2]) < 0.01
     for start in ("linear", "normal_scores", "constant"):
-        boosting = ProjectedBoosting(X, y, categorical=categorical, start=start, random_state=0)
+        boosting = ProjectedBoosting(
+            Problem.of(X, y, categorical=categorical, random_state=0), start=start
+        )
         np.testing.assert_allclose(
             boosting.values(Subsets.singletons(3)).v, 0.95 * truth, atol=0.05
         )
@@ -280,7 +289,11 @@ def test_linear_start_with_empty_and_constant_columns():
     X, y = messy_data(missing=0.0)
     X[:, 3], X[:, 4] = np.nan, 1.0
     for scale in ("linear", "normal_scores"):
-        v = RidgeValues(X, y, scale=scale, random_state=0).values(Subsets.singletons(5)).v
+        v = (
+            RidgeValues(Problem.of(X, y, random_state=0), scale=scale)
+            .values(Subsets.singletons(5))
+            .v
+        )
         assert np.isfinite(v).all()
         np.testing.assert_allclose(v[3:], 0, atol=0.02)
 
@@ -296,8 +309,8 @@ def test_normal_scores_ignore_monotone_transforms():
 
 def test_shift_and_scale_of_y_change_nothing():
     X, y = messy_data()
-    first = ProjectedBoosting(X, y, random_state=0).values(HALF).v
-    second = ProjectedBoosting(X, 8 * y - 100, random_state=0).values(HALF).v
+    first = ProjectedBoosting(Problem.of(X, y, random_state=0)).values(HALF).v
+    second = ProjectedBoosting(Problem.of(X, 8 * y - 100, random_state=0)).values(HALF).v
     np.testing.assert_allclose(first, second, atol=5e-3)
 
 
@@ -321,8 +334,8 @@ def test_integer_weights_are_repeated_rows():
     heavy = weighted_boosting(X[repeat], y[repeat], None, None, cv=SameFolds(), **options)
     np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
     ridge = [
-        RidgeValues(X, y, sample_weight=weight, cv=cv),
-        RidgeValues(X[repeat], y[repeat], cv=SameFolds()),
+        RidgeValues(Problem.of(X, y, sample_weight=weight, cv=cv)),
+        RidgeValues(Problem.of(X[repeat], y[repeat], cv=SameFolds())),
     ]
     np.testing.assert_allclose(ridge[0].values(HALF).v, ridge[1].values(HALF).v, atol=1e-10)
 
@@ -331,10 +344,11 @@ def test_several_outputs_sum_errors_and_variances():
     X, y = messy_data()
     other = np.random.default_rng(0).standard_normal(len(y))
     options = {"start": "constant", "shrinkage": 3.0, "random_state": 0, "early_stopping": False}
-    one = ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), **options)
+    one = ProjectedBoosting(
+        Problem.of(X, y), estimator=hist_gradient_boosting(max_features=0.5), **options
+    )
     both = ProjectedBoosting(
-        X,
-        np.column_stack([y, other]),
+        Problem.of(X, np.column_stack([y, other])),
         estimator=hist_gradient_boosting(max_features=0.5),
         **options,
     )
@@ -349,7 +363,7 @@ def test_players_of_several_columns():
     X, y = messy_data()
     players = [np.array([0, 1]), np.array([2]), np.array([3, 4])]
     grouped = ProjectedBoosting(
-        X, y, players=players, start="constant", random_state=0, shrinkage=3
+        Problem.of(X, y, players=players, random_state=0), start="constant", shrinkage=3
     )
     assert grouped.n_players == 3
     v = grouped.values(Subsets.full(3)).v[0]
@@ -371,7 +385,7 @@ def test_folds():
 
 def test_rows_that_no_fold_holds_out_do_not_count():
     X, y = messy_data()
-    boosting = ProjectedBoosting(X, y, cv=TimeSeriesSplit(3), random_state=0)
+    boosting = ProjectedBoosting(Problem.of(X, y, cv=TimeSeriesSplit(3), random_state=0))
     held_out = boosting.predict(HALF)[:, :, 0]
     measured = ~np.isnan(held_out[0])
     error = ((y - held_out)[:, measured] ** 2).mean(axis=1)
@@ -383,7 +397,7 @@ def test_rows_that_no_fold_holds_out_do_not_count():
 def test_boosters_of_other_libraries_are_cloned():
     X, y = messy_data()
     for estimator in (lightgbm(feature_fraction_bynode=0.5), xgboost(colsample_bynode=0.5)):
-        boosting = ProjectedBoosting(X, y, estimator=estimator, random_state=0)
+        boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=estimator)
         assert boosting.n_trees_ == 20
         assert boosting.explained_variance() > 0.6
         assert (
@@ -394,34 +408,39 @@ def test_boosters_of_other_libraries_are_cloned():
 def test_boosters_that_look_at_all_columns_get_a_warning():
     X, y = messy_data()
     with pytest.warns(UserWarning, match="looks at all columns"):
-        ProjectedBoosting(X, y, estimator=hist_gradient_boosting(), random_state=0)
+        ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=hist_gradient_boosting())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ProjectedBoosting(X, y, estimator=hist_gradient_boosting(max_features=0.5), random_state=0)
+        ProjectedBoosting(
+            Problem.of(X, y, random_state=0), estimator=hist_gradient_boosting(max_features=0.5)
+        )
 
 
 def test_bad_input():
     X, y = messy_data()
     with pytest.raises(TypeError, match="LinearRegression is not a booster"):
-        ProjectedBoosting(X, y, estimator=LinearRegression())
+        ProjectedBoosting(Problem.of(X, y), estimator=LinearRegression())
     with pytest.raises(ValueError, match="start='mean'"):
-        ProjectedBoosting(X, y, start="mean")
+        ProjectedBoosting(Problem.of(X, y), start="mean")
     with pytest.raises(ValueError, match="do not match"):
-        ProjectedBoosting(X, y[:-1])
+        ProjectedBoosting(Problem.of(X, y[:-1]))
     with pytest.raises(ValueError, match="non-negative"):
-        ProjectedBoosting(X, y, sample_weight=-np.ones(len(y)))
+        ProjectedBoosting(Problem.of(X, y, sample_weight=-np.ones(len(y))))
     with pytest.raises(ValueError, match="missing or infinite"):
-        ProjectedBoosting(X, np.where(y > 1, np.nan, y))
+        ProjectedBoosting(Problem.of(X, np.where(y > 1, np.nan, y)))
     model = hist_gradient_boosting().fit(X, y)
     with pytest.raises(ValueError, match="fitted on 5 columns, X has 4"):
-        ProjectedBoosting.from_fitted(model, X[:, :4], y)
+        ProjectedBoosting.from_fitted(model, Problem.of(X[:, :4], y))
     with pytest.raises(ValueError, match="over 3 players"):
-        ProjectedBoosting.from_fitted(model, X, y).values(Subsets.full(3))
+        ProjectedBoosting.from_fitted(model, Problem.of(X, y)).values(Subsets.full(3))
 
 
 def test_constant_target_explains_nothing():
     X, _ = messy_data()
-    assert ProjectedBoosting(X, np.full(len(X), 3.0), random_state=0).explained_variance() == 0
+    assert (
+        ProjectedBoosting(Problem.of(X, np.full(len(X), 3.0), random_state=0)).explained_variance()
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -432,13 +451,18 @@ def test_catboost_settings_under_any_of_their_names(settings):
     catboost = pytest.importorskip("catboost")
     X, y = messy_data(n=100)
     estimator = catboost.CatBoostRegressor(iterations=3, rsm=0.5, **settings)
-    assert ProjectedBoosting(X, y, estimator=estimator, random_state=0).values(HALF).v.max() < 1
+    assert (
+        ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=estimator)
+        .values(HALF)
+        .v.max()
+        < 1
+    )
 
 
 def test_noise_is_worth_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 5)), rng.standard_normal(600)
-    assert np.abs(ProjectedBoosting(X, y, random_state=0).values(HALF).v).max() < 0.03
+    assert np.abs(ProjectedBoosting(Problem.of(X, y, random_state=0)).values(HALF).v).max() < 0.03
 
 
 def test_categories_keep_their_value():
@@ -447,7 +471,7 @@ def test_categories_keep_their_value():
     X = np.column_stack([codes, rng.integers(0, 30, 3000), rng.standard_normal(3000)])
     effect = rng.standard_normal(300)
     y = effect[codes] + X[:, 2] + 0.2 * rng.standard_normal(3000)
-    boosting = ProjectedBoosting(X, y, categorical=[True, True, False], random_state=0)
+    boosting = ProjectedBoosting(Problem.of(X, y, categorical=[True, True, False], random_state=0))
     v = boosting.values(Subsets.singletons(3)).v
     # Ten rows a category: its mean is known up to a tenth of the variance.
     assert 0.35 < v[0] < 0.5
@@ -460,7 +484,7 @@ def test_values_are_near_the_closed_form(start):
     exp = experiment_1a(n=1000, random_state=11)
     masks = np.random.default_rng(0).random((30, 15)) < 0.5
     subsets = Subsets.from_masks(masks)
-    v = ProjectedBoosting(exp.X, exp.y, start=start, random_state=0).values(subsets).v
+    v = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0), start=start).values(subsets).v
     error = np.sqrt(np.mean((v - exp.value(subsets)) ** 2))
     assert error < (0.02 if start == "auto" else 0.05)
 
@@ -470,7 +494,7 @@ def test_monotone_transforms_cost_little():
     transforms = [np.exp, np.arctan, lambda t: t**3] * 5
     X = np.column_stack([f(x) for f, x in zip(transforms, exp.X.T, strict=True)])
     subsets = Subsets.from_masks(np.random.default_rng(0).random((30, 15)) < 0.5)
-    boosting = ProjectedBoosting(X, exp.y, random_state=0)
+    boosting = ProjectedBoosting(Problem.of(X, exp.y, random_state=0))
     assert boosting.start_ == "normal_scores"
     assert np.sqrt(np.mean((boosting.values(subsets).v - exp.value(subsets)) ** 2)) < 0.03
 
@@ -478,7 +502,7 @@ def test_monotone_transforms_cost_little():
 def test_gains_are_those_of_y_itself():
     exp = experiment_2(n=2000, random_state=3)
     model = hist_gradient_boosting(max_features=0.5)
-    gains = ProjectedBoosting(exp.X, exp.y, estimator=model, random_state=0).gains
+    gains = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0), estimator=model).gains
     assert gains.sum() == pytest.approx(1)
     assert gains[2] > gains[10:].max()
 

@@ -6,9 +6,9 @@ from sklearn.linear_model import LinearRegression
 
 from shaff.datasets import experiment_1a, shapley_values
 from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.protocols import Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
-from shaff.solve.proxy import linear_proxy
 from shaff.subsets import Subsets
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("polars")
 
-from shaff._tables import read_file
+from shaff.data.files import read_file
 
 
 @pytest.fixture

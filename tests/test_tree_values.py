@@ -9,6 +9,7 @@ from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForest
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from shaff.data.problem import Problem
 from shaff.datasets import shapley_values
 from shaff.subsets import Subsets
 from shaff.values.marginal import MarginalValues
@@ -45,7 +46,7 @@ def test_path_dependent_equals_tree_shap(data):
     shap = pytest.importorskip("shap")
     X, y = data
     explainer = shap.TreeExplainer(forest().fit(X, y), feature_perturbation="tree_path_dependent")
-    ours = local_shapley(PathDependentValues(X, y, forest()), X[:25])
+    ours = local_shapley(PathDependentValues(Problem.of(X, y), forest()), X[:25])
     assert_allclose(ours, explainer.shap_values(X[:25]), atol=1e-6)
 
 
@@ -56,7 +57,7 @@ def test_marginal_equals_interventional_shap(data):
         forest().fit(X, y), data=shap.maskers.Independent(X, max_samples=len(X)),
         feature_perturbation="interventional",
     )  # fmt: skip
-    ours = local_shapley(MarginalValues(X, y, forest(), n_background=None), X[:25])
+    ours = local_shapley(MarginalValues(Problem.of(X, y), forest(), n_background=None), X[:25])
     assert_allclose(ours, explainer.shap_values(X[:25]), atol=1e-6)
 
 
@@ -135,7 +136,7 @@ def test_marginal_of_any_model_equals_that_of_a_tree(data):
     """The completed rows of the general path and the walk of the tree path agree."""
     X, y = data
 
-    tree = MarginalValues(X, y, DecisionTreeRegressor(max_depth=4), random_state=0)
+    tree = MarginalValues(Problem.of(X, y, random_state=0), DecisionTreeRegressor(max_depth=4))
     known = np.array([[True, False, False, True, False]])
     expected = tree._means(known, None)[0]
     ours = tree._completed_means(known[0], X[tree._background(known[0])], None)
@@ -144,7 +145,9 @@ def test_marginal_of_any_model_equals_that_of_a_tree(data):
 
 def test_marginal_of_a_linear_model_has_a_closed_form(data):
     X, y = data
-    model = MarginalValues(X, y, LinearRegression(), n_background=None, cv=4, random_state=0)
+    model = MarginalValues(
+        Problem.of(X, y, cv=4, random_state=0), LinearRegression(), n_background=None
+    )
     known = np.array([True, False, True, False, False])
     completed = np.where(known, X[:9], X.mean(axis=0))
     expected = np.mean([m.predict(completed) for m in model._held_out.predictors], axis=0)
@@ -153,8 +156,8 @@ def test_marginal_of_a_linear_model_has_a_closed_form(data):
 
 def test_groups_are_players(data):
     X, y = data
-    grouped = PathDependentValues(X, y, forest(), players=[[0, 1], [2], [3, 4]])
-    single = PathDependentValues(X, y, forest())
+    grouped = PathDependentValues(Problem.of(X, y, players=[[0, 1], [2], [3, 4]]), forest())
+    single = PathDependentValues(Problem.of(X, y), forest())
     assert grouped.n_players == 3
     assert_array_equal(
         grouped.values(Subsets.from_indices([[0]], 3)).v,
@@ -164,7 +167,7 @@ def test_groups_are_players(data):
 
 def test_value_of_a_subset_does_not_depend_on_its_company(data):
     X, y = data
-    model = MarginalValues(X, y, forest(), n_background=10, random_state=0)
+    model = MarginalValues(Problem.of(X, y, random_state=0), forest(), n_background=10)
     together = model.values(all_subsets(P), influences=True)
     alone = model.values(all_subsets(P)[11:12], influences=True)
     assert_array_equal(alone.v, together.v[11:12])
@@ -175,4 +178,4 @@ def test_value_of_a_subset_does_not_depend_on_its_company(data):
 def test_other_models_have_no_path_dependent_values(data):
     X, y = data
     with pytest.raises(TypeError, match="LinearRegression"):
-        PathDependentValues(X, y, LinearRegression())
+        PathDependentValues(Problem.of(X, y), LinearRegression())

@@ -6,14 +6,15 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.model_selection import PredefinedSplit
 
 from shaff import ShapleyEffects, inference
-from shaff.games import fitted_game
+from shaff.data.problem import Problem
+from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.protocols import Effects, Values
-from shaff.solve.proxy import linear_proxy
 from shaff.subsets import Subsets
 from shaff.trees.growing import grow_forest
+from shaff.values import fitted_game
+from shaff.values.outcome import Outcome
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
-from shaff.values.variance import Outcome
 
 N = 240
 SUBSETS = Subsets.from_indices([[0], [1, 2], [0, 1, 2]], 3)
@@ -74,10 +75,10 @@ def test_projected_boosting_counts_weights_as_rows(rows):
     row_of, fold_of = np.repeat(np.arange(N), weight), np.arange(N) % 4
     settings = {"shrinkage": 3.0, "random_state": 0}
     weighted = ProjectedBoosting.from_fitted(
-        model, X, y, sample_weight=weight, cv=PredefinedSplit(fold_of), **settings
+        model, Problem.of(X, y, sample_weight=weight, cv=PredefinedSplit(fold_of)), **settings
     )
     repeated = ProjectedBoosting.from_fitted(
-        model, X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of]), **settings
+        model, Problem.of(X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of])), **settings
     )
     same_answers(weighted, repeated, row_of)
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from shaff.errors import InputError
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -55,7 +57,7 @@ def check_target(path: str | os.PathLike[str]) -> bool:
     refused = ((stat.S_ISDIR, "folder"), (stat.S_ISBLK, "disk"), (stat.S_ISSOCK, "socket"))
     for is_kind, kind in refused:
         if is_kind(mode):
-            raise ValueError(f"cannot write to {os.fspath(path)}: it is a {kind}.")
+            raise InputError(f"cannot write to {os.fspath(path)}: it is a {kind}.")
     return stat.S_ISREG(mode)
 
 

@@ -1,62 +1,32 @@
-"""`ShapleyEffects`: read the data, then design, values, solve."""
+"""`ShapleyEffects`: the estimator that users meet."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from numbers import Real
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import sklearn
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from shaff._version import __version__
-from shaff._warn import warn
-from shaff.columns import (
-    MIN_ROWS,
-    Groups,
-    Table,
-    category_columns,
-    in_order,
-    is_frame,
-    read_players,
-    read_table,
-    recode,
-)
-from shaff.datasets import RandomState
-from shaff.designs import ForestPaths, check_design
-from shaff.evaluation import Checkpoint, fingerprint, progress_bar
-from shaff.games import (
-    Game,
-    NothingToExplainError,
-    fitted_game,
-    is_projectable,
-    make_game,
-)
+from shaff._typing import FloatArray, RandomState
+from shaff.data.columns import Groups, category_columns, in_order, is_frame, recode
+from shaff.data.problem import Given, Problem, read_problem
+from shaff.designs import ForestPaths
+from shaff.errors import InputError, InputTypeError, as_user_errors
 from shaff.presets import find_preset
-from shaff.problem import (
-    Problem,
-    check_rows,
-    read_cv,
-    read_row_groups,
-    read_sample_weight,
-    read_target,
-    without_idle_rows,
-)
+from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
-from shaff.row_sample import sample_rows
-from shaff.run import Run, constant_result
-from shaff.solve import check_solver
-from shaff.subsets import FloatArray
-from shaff.trees import category_codes, fitted_names, is_booster
-from shaff.values.held_out import paper_forest
-from shaff.values.projected_forest import FOREST_ERRORS
+from shaff.run import explain
+from shaff.settings import Settings
+from shaff.trees.boosters import category_codes, fitted_names, is_booster
+from shaff.trees.kinds import paper_forest
+from shaff.values import fitted_values, is_projectable, make_values
 
 
 class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
@@ -134,8 +104,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any = None,
-        design: str | ForestPaths = "auto",
-        solver: str = "auto",
+        design: str | DesignSetting = "auto",
+        solver: str | SolverSetting = "auto",
         n_subsets: int | None = None,
         tol: float | None = None,
         groups: Groups | None = None,
@@ -240,7 +210,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             each row is predicted by the trees that have it out of bag.
         n_labelled : int or None
             Rows that a model other than a forest or booster labels: those of X, and further ones
-            drawn between neighbouring rows (`shaff.resampling.resample_rows`).
+            drawn between neighbouring rows (`shaff.data.resampling.resample_rows`).
         **settings
             Of `ShapleyEffects`.
 
@@ -256,9 +226,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         (10,)
         """
         if rows not in ("held_out", "training"):
-            raise ValueError(f'rows={rows!r} is unknown: use "held_out" or "training".')
+            raise InputError(f'rows={rows!r} is unknown: use "held_out" or "training".')
         if type(model).__name__ == "Booster":
-            raise TypeError(
+            raise InputTypeError(
                 "A bare Booster does not say what it was fitted to: pass the scikit-learn model of "
                 "its library, such as LGBMRegressor or XGBRegressor."
             )
@@ -269,15 +239,14 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             X = in_order(X, fitted_names(model))
         if is_booster(model) and is_frame(X):
             X = recode(X, category_codes(model, category_columns(X)))
+        given = Given(X, y, sample_weight, row_groups)
         # Bags tell which of the training rows are in them: none may be left out.
-        problem = self._read(
-            X, y, sample_weight, row_groups, is_classifier(model), rows == "training"
-        )
+        resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
 
-        def make() -> Game:
-            return fitted_game(model, problem, rows, self.forest_error, n_labelled)
+        def make(problem: Problem) -> Game:
+            return fitted_values(model, problem, rows, n_labelled)
 
-        return self._run(problem, make, model)
+        return self._explain(given, resolved, make, model)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
         """Compute the effects of the columns (or groups) of X on y.
@@ -298,11 +267,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             When fit fails or is interrupted, it is left as it was before.
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
+        given = Given(X, y, sample_weight, row_groups)
         with _all_or_nothing(self):
-            problem = self._read(X, y, sample_weight, row_groups, as_classes)
-            return self._run(
-                problem, lambda: make_game(self.estimator, problem, self.forest_error), None
-            )
+            settings = self._resolve(as_classes)
+            return self._explain(given, settings, partial(make_values, settings.estimator))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -316,108 +284,43 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
 
-    # Reading ------------------------------------------------------------------------------------
+    # One fit ------------------------------------------------------------------------------------
 
-    def _read(
+    def _resolve(self, as_classes: bool, all_rows: bool = False) -> Settings:
+        return Settings.resolve(self.get_params(deep=False), as_classes, all_rows)
+
+    def _explain(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        row_groups: Any,
-        as_classes: bool,
-        all_rows: bool = False,
-    ) -> Problem:
-        self._check_settings()
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        max_rows = None if all_rows else self.max_rows
-        sample = sample_rows((X, y, sample_weight, row_groups), max_rows, int(seed))
-        X, y, sample_weight, row_groups = sample.arrays
-        table = self._read_table(X)
-        table = replace(table, notes=(*sample.notes, *table.notes))
-        n_rows = len(table.X)
-        check_rows(n_rows)
-        target = read_target(y, n_rows, as_classes)
-        players, names = read_players(self.groups, table.names)
-        self._players = players
-        row_groups = read_row_groups(row_groups, n_rows)
-        problem = Problem(
-            X if is_frame(X) else table.X,
-            table,
-            target,
-            players,
-            names,
-            read_sample_weight(sample_weight, n_rows),
-            row_groups,
-            read_cv(self.cv, n_rows, target, row_groups),
-            self.n_jobs,
-            int(seed),
-        )
-        return problem if all_rows else without_idle_rows(problem)
-
-    def _check_settings(self) -> None:
-        self._design = check_design(self.design)
-        self._solver = check_solver(self.solver, self._design)
-        if self.n_subsets is not None and not (
-            isinstance(self.n_subsets, int | np.integer) and self.n_subsets >= 2
-        ):
-            raise ValueError(
-                f"n_subsets={self.n_subsets!r}: expected a whole number of at least 2."
-            )
-        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol > 0):
-            raise ValueError(f"tol={self.tol!r}: expected a positive number.")
-        if self.max_rows is not None and not (
-            isinstance(self.max_rows, int | np.integer) and self.max_rows >= MIN_ROWS
-        ):
-            raise ValueError(f"max_rows={self.max_rows!r}: expected None or at least {MIN_ROWS}.")
-        if self.forest_error not in FOREST_ERRORS:
-            raise ValueError(f"forest_error={self.forest_error!r}: use one of {FOREST_ERRORS}.")
-        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
-            raise ValueError("checkpoint needs a whole number as random_state, to be found again.")
-
-    def _read_table(self, X: Any) -> Table:
-        if is_frame(X):
-            table = read_table(X, self.categorical)
-            validate_data(self, table.X, ensure_all_finite="allow-nan", reset=True)
-            self.feature_names_in_ = np.asarray(table.names, dtype=object)
-            return table
-        matrix = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
-        )
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        return read_table(matrix, self.categorical)
-
-    # The three steps ----------------------------------------------------------------------------
-
-    def _run(self, problem: Problem, make: Callable[[], Game], model: Any) -> Self:
-        try:
-            game = make()
-        except NothingToExplainError as nothing:
-            warn(str(nothing))
-            return self._store(constant_result(nothing.problem, self))
-        problem = game.problem or problem
-        with progress_bar(self.verbose) as progress:
-            run = Run(self, problem, game, progress, self._checkpoint(problem, model))
-            return self._store(run.result())
-
-    def _checkpoint(self, problem: Problem, model: Any) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        settings = self.get_params(deep=False)
-        for name in ("n_jobs", "verbose", "checkpoint", "design", "solver", "n_subsets", "tol"):
-            settings.pop(name)  # none of them changes the value of a subset
-        settings["cv"] = problem.cv  # the splits themselves: a splitter may be random
-        arrays = (problem.X, problem.y, problem.sample_weight, problem.row_groups)
-        versions = (__version__, sklearn.__version__)
-        return Checkpoint(
-            self.checkpoint, fingerprint(*arrays, settings, problem.seed, model, versions)
-        )
-
-    def _store(self, result: EffectsResult) -> Self:
-        self.result_ = result
-        self.effects_ = result.effects
+        given: Given,
+        settings: Settings,
+        make: Callable[[Problem], Game],
+        model: Any = None,
+    ) -> Self:
+        """Read, then all steps in order, then keep what comes out."""
+        problem = read_problem(given, settings.reading, self._check_matrix)
+        self._remember_columns(problem, is_frame(given.X))
+        result = explain(settings, problem, make, model)
+        self._players = problem.players
+        self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self
+
+    def _check_matrix(self, X: Any) -> FloatArray:
+        with as_user_errors():
+            return np.asarray(
+                validate_data(
+                    self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+                )
+            )
+
+    def _remember_columns(self, problem: Problem, named: bool) -> None:
+        """What scikit-learn asks of a fitted estimator."""
+        if named:
+            with as_user_errors():
+                validate_data(self, problem.X, ensure_all_finite="allow-nan", reset=True)
+            self.feature_names_in_ = np.asarray(problem.table.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     @property
     def feature_importances_(self) -> FloatArray:

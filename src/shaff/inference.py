@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from shaff._typing import FloatArray
 from shaff.protocols import Effects, Values
-from shaff.subsets import FloatArray
 
 Units = npt.NDArray[np.intp]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shaff._files import replacing
-from shaff.subsets import FloatArray
+from shaff._typing import FloatArray
+from shaff.errors import InputError
 
 if TYPE_CHECKING:
     from shaff.result import EffectsResult
@@ -107,7 +108,7 @@ class EffectsDisplay:
         EffectsDisplay
         """
         if max_players < 1:
-            raise ValueError(f"max_players must be at least 1, got {max_players!r}.")
+            raise InputError(f"max_players must be at least 1, got {max_players!r}.")
         shown = self._largest(max_players)
         if ax is None:
             ax = _axes(_matplotlib("pyplot").figure, len(shown.names))

@@ -1,15 +1,26 @@
 """Where the three steps meet: a design picks subsets, a value function prices them, a solver
-turns prices into effects. Nothing else is shared between the steps."""
+turns prices into effects. Nothing else is shared between the steps.
+
+Each step can be given from outside by a *setting*: a frozen object with `make(context)`, which
+returns the value function, design or solver for the data at hand. Names and models that
+`ShapleyEffects` takes are short for settings of shaff's own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shaff.subsets import FloatArray, Subsets
+from shaff._typing import BoolArray, FloatArray, IntArray, Players
+from shaff.data.problem import Problem
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.subsets import Subsets
+from shaff.trees.forest import Forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +47,7 @@ class Values:
     by_output: FloatArray | None = None
 
     @classmethod
-    def concatenate(cls, parts: list[Values]) -> Values:
+    def concatenate(cls, parts: Sequence[Values]) -> Values:
         """Join evaluations of the same value function."""
 
         def join(name: str) -> npt.NDArray[Any] | None:
@@ -50,6 +61,57 @@ class Values:
             join("replicates"),
             join("by_output"),
         )
+
+    def __getitem__(self, index: slice | IntArray | BoolArray) -> Values:
+        def take(array: npt.NDArray[Any] | None) -> Any:
+            return None if array is None else array[index]
+
+        return Values(
+            self.subsets[index],
+            self.v[index],
+            take(self.influences),
+            take(self.replicates),
+            take(self.by_output),
+        )
+
+    def without_rows(self) -> Values:
+        """The same without what has an entry a row of the data."""
+        return replace(self, influences=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Subsets to price, with all that a solver needs to know of how they were chosen.
+
+    Parameters
+    ----------
+    subsets : Subsets
+        Neither the empty nor the full set; their weights in a least-squares problem are in
+        `Subsets.log_weight`.
+    orders : int array of shape (n_orders, n_players) or None
+        The orders of the players whose prefixes the subsets are.
+    active : bool array of shape (n_players,) or None
+        Players that take part; None means all.
+    error : float or None
+        Largest standard error of an effect by what was priced before, if the design knows it.
+
+    Examples
+    --------
+    >>> from shaff.protocols import Proposal
+    >>> from shaff.subsets import Subsets
+    >>> len(Proposal.concatenate([Proposal(Subsets.singletons(3))] * 2).subsets)
+    6
+    """
+
+    subsets: Subsets
+    orders: IntArray | None = None
+    active: BoolArray | None = None
+    error: float | None = None
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Proposal]) -> Proposal:
+        """All subsets of a design; the last proposal has the last word on the rest."""
+        return replace(parts[-1], subsets=Subsets.concatenate([part.subsets for part in parts]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +159,162 @@ class ValueFunction(Protocol):
 class Design(Protocol):
     """Step 1: proposes subsets until it is content."""
 
-    def propose(self, history: Values) -> Subsets | None:
-        """Subsets to price next, or None. ``history`` holds all that was priced so far, the
-        full set first; a proposal never repeats a subset of the history, nor holds the empty
-        or the full set."""
+    def propose(self, history: Values) -> Proposal | None:
+        """Subsets to price next, or None.
+
+        ``history`` holds the values of all that was priced so far, the full set first; a proposal
+        never repeats a subset of the history, nor holds the empty or the full set."""
         ...
 
 
 class Solver(Protocol):
     """Step 3: turns values into effects."""
 
-    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
-        """``subsets`` holds neither the empty nor the full set; their values are 0 and v_all."""
+    def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
+        """``v`` are the values of the proposal's subsets; the full set's is ``v_all``."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A value function with what the other steps may use of it.
+
+    Parameters
+    ----------
+    values : ValueFunction
+    name : str
+        The estimator, for the result.
+    gains : float array of shape (n_columns,) or None
+        Share of each column in the split gains.
+    forest : Forest or None
+        Where the paths of `designs.forest_paths` come from.
+    notes : tuple of str
+    problem : Problem or None
+        What is explained, where that is not the data as given.
+    priced : Values or None
+        What was priced on the way to this value function, with influences.
+    """
+
+    values: ValueFunction
+    name: str
+    gains: FloatArray | None = None
+    forest: Forest | None = None
+    notes: tuple[str, ...] = ()
+    problem: Problem | None = None
+    priced: Values | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DesignContext:
+    """What a design may know.
+
+    Parameters
+    ----------
+    n_players : int
+    n_subsets : int or None
+        The budget asked for, or None.
+    tol : float or None
+    seed : int
+    forest : Forest or None
+    players : list of int arrays or None
+    relevance : float array of shape (n_players,) or None
+        Rough importance of the players, such as split gains.
+    proxy : Proxy or None
+        The linear game, for settings that say that they use it.
+    """
+
+    n_players: int
+    n_subsets: int | None
+    tol: float | None
+    seed: int
+    forest: Forest | None = None
+    players: Players | None = None
+    relevance: FloatArray | None = None
+    proxy: Proxy | None = None
+
+    @property
+    def budget(self) -> int:
+        """Evaluations to spend at most: as asked for, else 200, or 6 a player if that is more."""
+        return max(200, 6 * self.n_players) if self.n_subsets is None else self.n_subsets
+
+
+@dataclass(frozen=True, eq=False)
+class SolverContext:
+    """What a solver may know beside the proposal; see `DesignContext`."""
+
+    relevance: FloatArray | None = None
+    proxy: Proxy | None = None
+
+
+class ValueSetting(ABC):
+    """A value function to be made from data: what ``estimator`` of `ShapleyEffects` takes.
+
+    Subclasses are frozen dataclasses; their fields are the settings.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The setting's name; a plain class attribute will do."""
+
+    @abstractmethod
+    def make(self, problem: Problem) -> ValueFunction | Game:
+        """The value function for these data, or a `Game` that says more about it."""
+
+
+class DesignSetting(ABC):
+    """A design to be made once the players are known: what ``design`` takes.
+
+    Attributes
+    ----------
+    name : str
+        For the result.
+    solver : str
+        What ``solver="auto"`` means with this design.
+    gives : {"subsets", "orders", "all_but_one"}
+        What its proposals are; a solver says which of them it takes.
+    linear_game : bool
+        Whether `DesignContext.proxy` is of use to it.
+    screened : bool
+        Whether players may be screened out before it is asked, when they are many.
+    """
+
+    solver: str = "least_squares"
+    gives: str = "subsets"
+    linear_game: bool = False
+    screened: bool = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The setting's name; a plain class attribute will do."""
+
+    @abstractmethod
+    def make(self, context: DesignContext) -> Design:
+        """The design, ready to propose."""
+
+
+class SolverSetting(ABC):
+    """A solver to be made once the players are known: what ``solver`` takes.
+
+    Attributes
+    ----------
+    name : str
+        For the result.
+    takes : tuple of str
+        The kinds of proposals that it can solve; see `DesignSetting.gives`.
+    linear_game : bool
+        Whether `SolverContext.proxy` is of use to it.
+    """
+
+    takes: tuple[str, ...] = ("subsets", "orders")
+    linear_game: bool = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The setting's name; a plain class attribute will do."""
+
+    @abstractmethod
+    def make(self, context: SolverContext) -> Solver:
+        """The solver."""

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from shaff._files import replacing
+from shaff._typing import FloatArray
 from shaff._version import __version__
 from shaff._words import counted
+from shaff.errors import InputError
 from shaff.inference import adjust_p_values
-from shaff.subsets import FloatArray
 
 if TYPE_CHECKING:
     from shaff.plots import EffectsDisplay
@@ -201,12 +202,12 @@ class EffectsResult:
         [0.176, -0.124]
         """
         if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+            raise InputError(f"level must lie between 0 and 1, got {level!r}.")
         if method not in INTERVAL_METHODS:
-            raise ValueError(f"method={method!r} is unknown: use one of {INTERVAL_METHODS}.")
+            raise InputError(f"method={method!r} is unknown: use one of {INTERVAL_METHODS}.")
         error = self.standard_error
         if error is None:
-            raise ValueError("This result has no standard errors, so it has no intervals.")
+            raise InputError("This result has no standard errors, so it has no intervals.")
         each = level ** (1 / len(error)) if method == "simultaneous" else level
         half = float(ndtri((1 + each) / 2)) * error
         low, high = self.raw_effects - half, self.raw_effects + half
@@ -243,9 +244,9 @@ class EffectsResult:
         ([0.02, 0.2], [0.01, 0.2])
         """
         if adjust not in ("holm", None):
-            raise ValueError(f'adjust={adjust!r} is unknown: use "holm" or None.')
+            raise InputError(f'adjust={adjust!r} is unknown: use "holm" or None.')
         if self.p_values is None:
-            raise ValueError("This result has no p-values.")
+            raise InputError("This result has no p-values.")
         return self.p_values.copy() if adjust is None else adjust_p_values(self.p_values)
 
     @property
@@ -361,7 +362,7 @@ class EffectsResult:
         import narwhals as nw
 
         if backend not in ("pandas", "polars", "pyarrow"):
-            raise ValueError(f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}.")
+            raise InputError(f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}.")
         try:
             import_module(backend)
         except ImportError as error:
@@ -526,7 +527,7 @@ def load_result(source: str | os.PathLike[str]) -> EffectsResult:
     try:
         return EffectsResult(**arguments)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{origin} is a damaged result of shaff: {error}") from error
+        raise InputError(f"{origin} is a damaged result of shaff: {error}") from error
 
 
 def _checked_content(text: str, origin: str) -> dict[str, Any]:
@@ -534,11 +535,11 @@ def _checked_content(text: str, origin: str) -> dict[str, Any]:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         message = f"{origin} is not a result of shaff, or was cut short: {error}."
-        raise ValueError(message) from error
+        raise InputError(message) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f'{origin} is not a result of shaff: it has no format "{FORMAT}".')
+        raise InputError(f'{origin} is not a result of shaff: it has no format "{FORMAT}".')
     if content.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
+        raise InputError(
             f"{origin} has format version {content.get('format_version')!r}; "
             f"shaff {__version__} reads version {FORMAT_VERSION}."
         )
@@ -566,7 +567,7 @@ def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> F
         return None
     copy = np.array(array, dtype=np.float64)
     if copy.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {copy.shape}.")
+        raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
     copy.setflags(write=False)
     return copy
 
@@ -578,7 +579,7 @@ def _frozen_errors(
         return None
     unknown = set(errors) - set(ERROR_SOURCES)
     if unknown:
-        raise ValueError(f"standard_errors has unknown sources {sorted(unknown)}.")
+        raise InputError(f"standard_errors has unknown sources {sorted(unknown)}.")
     return _frozen_arrays(errors, p)
 
 

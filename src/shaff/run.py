@@ -1,31 +1,29 @@
-"""One fit: the loop between design and values, the solution, the error bars."""
+"""One fit: value function, screen, design and evaluator in turn, solution, result."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import sklearn
 
 from shaff import inference
+from shaff._typing import FloatArray, IntpArray
+from shaff._version import __version__
 from shaff._warn import warn
 from shaff._words import counted
-from shaff.designs import DesignContext, make_design
-from shaff.evaluation import Checkpoint, Progress, evaluate
-from shaff.games import Game
-from shaff.problem import Problem
-from shaff.protocols import Design, Effects, ValueFunction, Values
+from shaff.data.problem import NothingToExplainError, Problem
+from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.gaussian_process.linear_game import Proxy, linear_proxy
+from shaff.progress import progress_bar
+from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import screen
-from shaff.solve import make_solver
-from shaff.solve.odd_process import Proxy
+from shaff.settings import Settings
 from shaff.solve.projection import project_to_simplex
-from shaff.solve.proxy import linear_proxy
-from shaff.subsets import BoolArray, FloatArray, Subsets
-
-if TYPE_CHECKING:
-    from shaff.effects import ShapleyEffects
+from shaff.subsets import Subsets
 
 # More players than this are screened first: the Gaussian process needs a few subsets for each.
 SCREENED_ABOVE = 25
@@ -40,215 +38,207 @@ SOBOL_PLAYERS = 50
 ENOUGH_UNITS = 50
 
 
+def explain(
+    settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
+) -> EffectsResult:
+    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+    try:
+        game = make(problem)
+    except NothingToExplainError as nothing:
+        warn(str(nothing))
+        return _constant_result(settings, nothing.problem)
+    problem = game.problem or problem
+    checkpoint = _checkpoint(settings, problem, model)
+    with progress_bar(settings.verbose) as progress:
+        evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
+        return Run(settings, problem, game, evaluator).result()
+
+
 @dataclass
 class Run:
-    """One fit: the loop between design and values, the solution, the error bars."""
+    """One fit, once its value function is there."""
 
-    settings: ShapleyEffects
+    settings: Settings
     problem: Problem
     game: Game
-    progress: Progress
-    checkpoint: Checkpoint | None
+    evaluator: Evaluator
 
     def result(self) -> EffectsResult:
-        """Design, values and solution in order, then what the same evaluations tell besides."""
-        kept, notes, n_screened = self._screen()
-        if self.checkpoint is not None:
-            self.checkpoint = self.checkpoint.among(kept)
-        values = _Restricted(self.game.values, kept)
-        context = self._context(kept)
-        design = make_design(self.settings.design, context)
-        history, proposed = self._evaluate(values, design)
-        v_all = float(history.v[0])
-        if v_all <= 0:
-            warn(
-                f"Nothing is explained out of sample (explained variance {v_all:.3f}): "
-                "all effects are 0."
-            )
-        effects = self._solve(design, proposed, history, context)
+        """Screen, design and values, solution; then what the same evaluations tell besides."""
+        notes = self._screen()
+        context = self._context()
+        proposal, values = self._price(context)
+        effects = self._solve(proposal, values, context)
         linear = None if context.proxy is None else context.proxy.effects
-        errors = inference.uncertainty(effects, history, self.problem.row_groups, linear)
-        first_order, total, n_more = self._sobol(values, history)
-        result = self._assemble(
-            kept,
-            effects,
-            errors,
-            first_order,
-            total,
-            v_all,
-            len(history.v) + n_more + n_screened,
-            notes,
-        )
-        return replace(result, per_output=self._per_output(effects, history, kept))
+        errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
+        result = self._assemble(effects, values, notes)
+        return result if errors is None else self._with_errors(result, errors)
 
-    def _screen(self) -> tuple[BoolArray, tuple[str, ...], int]:
-        """Which players play, when there are many, and how many subsets that took; the others get
-        effect 0."""
-        n_players = len(self.problem.players)
+    def _screen(self) -> tuple[str, ...]:
+        """Decide who plays, when there are many; the others get effect 0."""
+        problem, n_players = self.problem, self.evaluator.n_players
         everyone = np.ones(n_players, dtype=bool)
-        if n_players <= SCREENED_ABOVE or self.settings._design != "gaussian_process":
-            return everyone, (), 0
-        problem = self.problem
+        if n_players <= SCREENED_ABOVE or not self.settings.design.screened:
+            return ()
         rows = problem.counts
-        columns = screen(
-            problem.X[rows], problem.y[rows], self.game.gains, problem.table.categorical
-        )
-        kept = np.array([columns[player].any() for player in self.problem.players])
+        columns = screen(problem.X[rows], problem.y[rows], self.game.gains, problem.categorical)
+        kept = np.array([columns[player].any() for player in problem.players])
         pair = Subsets.from_masks(np.vstack([everyone, kept]))
-        v_all, v_kept = evaluate(self.game.values, pair, checkpoint=self.checkpoint).v
-        # One of the two is priced again, as the full set of those who play.
-        n_more = 0 if kept.all() else 1
+        v_all, v_kept = self.evaluator.price(pair).v
         if kept.all() or not kept.any() or v_kept < v_all - SCREEN_LOSS:
-            return everyone, (), n_more
-        note = (
+            return ()
+        self.evaluator.restrict(kept)
+        return (
             f"Screened: {kept.sum()} of {n_players} players take part, the others get effect 0; "
-            f"those kept explain {v_kept:.3f}, all together {v_all:.3f}."
+            f"those kept explain {v_kept:.3f}, all together {v_all:.3f}.",
         )
-        return kept, (note,), n_more
 
-    def _context(self, kept: BoolArray) -> DesignContext:
+    def _context(self) -> DesignContext:
+        kept = self.evaluator.players
         players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
+        gains = self.game.gains
         return DesignContext(
-            int(kept.sum()),
+            len(players),
             self.settings.n_subsets,
             self.settings.tol,
             self.problem.seed,
             self.game.forest,
             players,
-            self._relevance(players),
+            None if gains is None else np.array([gains[player].sum() for player in players]),
             self._proxy(players),
         )
 
-    def _relevance(self, players: list[npt.NDArray[np.intp]]) -> FloatArray | None:
-        gains = self.game.gains
-        return None if gains is None else np.array([gains[player].sum() for player in players])
-
-    def _proxy(self, players: list[npt.NDArray[np.intp]]) -> Proxy | None:
+    def _proxy(self, players: list[IntpArray]) -> Proxy | None:
         """The linear game, where the data allow it.
 
         It halves the design error of a Gaussian process on near-linear data, and error bars ask it
         which effects are linear.
         """
-        needed = "gaussian_process" in (self.settings._design, self.settings._solver)
+        needed = self.settings.design.linear_game or self.settings.solver.linear_game
         if not needed and len(players) > LINEAR_GAME_UP_TO:
             return None
         problem, columns = self.problem, np.concatenate(players)
-        plain = problem.y.shape[1] == 1 and not problem.table.categorical.any()
+        plain = problem.y.shape[1] == 1 and not problem.categorical.any()
         single = len(columns) == len(players)
         if not plain or not single or np.isnan(problem.X[:, columns]).any():
             return None
         return linear_proxy(problem.X[:, columns], problem.y[:, 0], problem.sample_weight)
 
-    def _evaluate(self, values: ValueFunction, design: Design) -> tuple[Values, Subsets]:
-        """Step 1 and step 2 in turn, until the design is content."""
-        history = evaluate(
-            values, Subsets.full(values.n_players), influences=True, checkpoint=self.checkpoint
-        )
-        proposals: list[Subsets] = []
-        asked = self.settings.n_subsets
-        total = None if asked is None else asked + 1
+    def _price(self, context: DesignContext) -> tuple[Proposal, Values]:
+        """Step 1 and step 2 in turn until the design is content: its proposals, and the values of
+        the full set and of theirs."""
+        design, evaluator = self.settings.design.make(context), self.evaluator
+        full = Subsets.full(context.n_players)
+        history = evaluator.price(full).without_rows()
+        proposals = [Proposal(full[:0])]
+        asked = 0 if context.n_subsets is None else context.n_subsets + 1
         while (proposal := design.propose(history)) is not None:
             proposals.append(proposal)
-            done = len(history.v)
-            more = evaluate(
-                values,
-                proposal,
-                influences=True,
-                checkpoint=self.checkpoint,
-                progress=self.progress,
-                done=done,
-                total=max(total or 0, done + len(proposal)),
-            )
+            total = max(asked, len(history.v) + len(proposal.subsets))
+            more = evaluator.price(proposal.subsets, total=total).without_rows()
             history = Values.concatenate([history, more])
-            error = getattr(design, "error", None)
-            if error is not None and np.isfinite(error):
-                self.progress.update(len(history.v), total, f"error bar {error:.4f}")
-        nothing = Subsets.full(values.n_players)[:0]
-        return history, Subsets.concatenate(proposals) if proposals else nothing
+            if proposal.error is not None:
+                note = f"error bar {proposal.error:.4f}"
+                evaluator.progress.update(len(history.v), asked or None, note)
+        subsets = Subsets.concatenate([full, *(part.subsets for part in proposals[1:])])
+        return _joined(proposals), evaluator.price(subsets)
 
-    def _solve(
-        self, design: Design, proposed: Subsets, history: Values, context: DesignContext
-    ) -> Effects:
+    def _solve(self, proposal: Proposal, values: Values, context: DesignContext) -> Effects:
         """Step 3."""
-        if proposed.n_players == 1 or len(proposed) == 0:
-            return _single_player(proposed.n_players, float(history.v[0]))
-        solver = make_solver(self.settings._solver, design, context.relevance, context.proxy)
-        return solver.solve(proposed, history.v[1:], float(history.v[0]))
+        v_all = float(values.v[0])
+        if v_all <= 0:
+            warn(
+                f"Nothing is explained out of sample (explained variance {v_all:.3f}): "
+                "all effects are 0."
+            )
+        if context.n_players == 1 or len(proposal.subsets) == 0:
+            return _single_player(context.n_players, v_all)
+        solver = self.settings.solver.make(SolverContext(context.relevance, context.proxy))
+        return solver.solve(proposal, values.v[1:], v_all)
 
-    def _sobol(
-        self, values: ValueFunction, history: Values
-    ) -> tuple[FloatArray | None, FloatArray | None, int]:
+    def _sobol(self, v_all: float) -> tuple[FloatArray | None, FloatArray | None]:
         """First-order and total indices; most of their subsets have been priced already."""
-        n_players = values.n_players
+        n_players = self.evaluator.n_players
         alone = Subsets.singletons(n_players)
-        known = dict(zip(history.subsets.keys(), history.v, strict=True))
-        known[Subsets.full(n_players).complement().keys()[0]] = 0.0
-        wanted = Subsets.concatenate([alone, alone.complement()])
-        missing = wanted[np.array([key not in known for key in wanted.keys()])]
-        if len(missing) and n_players > SOBOL_PLAYERS:
-            return None, None, 0
-        if len(missing):
-            more = evaluate(values, missing, checkpoint=self.checkpoint)
-            known.update(zip(more.subsets.keys(), more.v, strict=True))
-        v = np.array([known[key] for key in wanted.keys()])
-        return v[:n_players], history.v[0] - v[n_players:], len(missing)
+        without = alone.complement() if n_players > 1 else alone[:0]
+        wanted = Subsets.concatenate([alone, without])
+        if n_players > SOBOL_PLAYERS and self.evaluator.n_new(wanted):
+            return None, None
+        v = self.evaluator.price(wanted, influences=False).v
+        # Without its only player a game is worth 0.
+        rest = v[n_players:] if n_players > 1 else np.zeros(1)
+        return v[:n_players], v_all - rest
 
-    def _per_output(
-        self, effects: Effects, history: Values, kept: BoolArray
-    ) -> dict[str, FloatArray] | None:
+    def _per_output(self, effects: Effects, values: Values) -> dict[str, FloatArray] | None:
         """Effects on each output alone: the solution is linear in the values."""
-        v = history.by_output
+        v = values.by_output
         if v is None or effects.linear_map is None:
             return None
         raw = effects.linear_map @ np.vstack([v[1:], v[:1]])
         names = self.problem.target.outputs or [f"y{k}" for k in range(v.shape[1])]
         return {
-            name: _spread(project_to_simplex(raw[:, k], float(v[0, k])), kept)
+            name: self._spread(project_to_simplex(raw[:, k], float(v[0, k])))
             for k, name in zip(range(v.shape[1]), names, strict=True)
         }
 
-    def _assemble(
-        self,
-        kept: BoolArray,
-        effects: Effects,
-        errors: inference.Uncertainty | None,
-        first_order: FloatArray | None,
-        total: FloatArray | None,
-        v_all: float,
-        n_subsets: int,
-        notes: tuple[str, ...],
-    ) -> EffectsResult:
-        seed = self.settings.random_state
-        result = EffectsResult(
+    def _assemble(self, effects: Effects, values: Values, notes: tuple[str, ...]) -> EffectsResult:
+        v_all = float(values.v[0])
+        first_order, total = self._sobol(v_all)
+        return EffectsResult(
             names=self.problem.player_names,
-            effects=_spread(effects.effects, kept),
-            raw_effects=_spread(effects.raw, kept),
+            effects=self._spread(effects.effects),
+            raw_effects=self._spread(effects.raw),
             explained_variance=v_all,
             n_rows=self.problem.n_measured,
-            n_subsets=n_subsets,
+            n_subsets=self.evaluator.n_priced,
             estimator=self.game.name,
-            design=self.settings._design,
-            solver=self.settings._solver,
-            first_order=None if first_order is None else _spread(first_order, kept, np.nan),
-            total=None if total is None else _spread(total, kept, np.nan),
-            random_state=int(seed) if isinstance(seed, int | np.integer) else None,
+            design=self.settings.design.name,
+            solver=self.settings.solver.name,
+            first_order=None if first_order is None else self._spread(first_order, np.nan),
+            total=None if total is None else self._spread(total, np.nan),
+            random_state=self.settings.random_state,
             notes=(*self.problem.table.notes, *self.game.notes, *notes),
             target=self.problem.target.name,
+            per_output=self._per_output(effects, values),
         )
-        if errors is None:
-            return result
+
+    def _with_errors(self, result: EffectsResult, errors: inference.Uncertainty) -> EffectsResult:
+        kept = self.evaluator.players
         covariance = np.zeros((len(kept), len(kept)))
         covariance[np.ix_(kept, kept)] = errors.covariance
-        p_values = np.ones(len(kept))
-        p_values[kept] = errors.p_values
+        by_source = {source: self._spread(e) for source, e in errors.standard_errors.items()}
         return replace(
             result,
-            standard_errors={k: _spread(e, kept) for k, e in errors.standard_errors.items()},
+            standard_errors=by_source,
             notes=(*result.notes, *_few_units(self.problem)),
             covariance=covariance,
             explained_variance_error=errors.explained_variance_error,
-            p_values=p_values,
+            p_values=self._spread(errors.p_values, 1.0),
         )
+
+    def _spread(self, values: FloatArray, elsewhere: float = 0.0) -> FloatArray:
+        """Values of the players who play among all."""
+        everyone = np.full(len(self.evaluator.players), elsewhere)
+        everyone[self.evaluator.players] = values
+        return everyone
+
+
+def _joined(proposals: list[Proposal]) -> Proposal:
+    """All that was proposed; the first is empty, and stands if nothing was."""
+    return Proposal.concatenate(proposals[1:]) if len(proposals) > 1 else proposals[0]
+
+
+def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint | None:
+    """Told apart by all that changes the value of a subset."""
+    if settings.checkpoint is None:
+        return None
+    rows = (problem.X, problem.y, problem.sample_weight, problem.row_groups, problem.players)
+    # The splits themselves: a splitter may be random.
+    how = (problem.categorical, problem.cv, problem.seed, problem.forest_error)
+    versions = (__version__, sklearn.__version__)
+    return Checkpoint(
+        settings.checkpoint, fingerprint(*rows, *how, settings.estimator, model, versions)
+    )
 
 
 def _few_units(problem: Problem) -> tuple[str, ...]:
@@ -261,39 +251,6 @@ def _few_units(problem: Problem) -> tuple[str, ...]:
     )
 
 
-class _Restricted:
-    """A value function among the players that were kept; the others are never in a subset."""
-
-    def __init__(self, values: ValueFunction, kept: BoolArray) -> None:
-        self.inner = values
-        self.kept = kept
-
-    @property
-    def n_players(self) -> int:
-        return int(self.kept.sum())
-
-    def _all_players(self, subsets: Subsets) -> Subsets:
-        masks = np.zeros((len(subsets), len(self.kept)), dtype=bool)
-        masks[:, self.kept] = subsets.masks()
-        return Subsets.from_masks(masks)
-
-    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        if self.kept.all():
-            return self.inner.values(subsets, influences=influences)
-        priced = self.inner.values(self._all_players(subsets), influences=influences)
-        return replace(priced, subsets=subsets)
-
-    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
-        return self.inner.predict(self._all_players(subsets), rows)
-
-
-def _spread(values: FloatArray, kept: BoolArray, elsewhere: float = 0.0) -> FloatArray:
-    """Values of the kept players among all."""
-    everyone = np.full(len(kept), elsewhere)
-    everyone[kept] = values
-    return everyone
-
-
 def _single_player(n_players: int, v_all: float) -> Effects:
     """Nothing to share: one player, or a forest that never splits on more than all."""
     raw = np.full(n_players, v_all / n_players)
@@ -301,7 +258,7 @@ def _single_player(n_players: int, v_all: float) -> Effects:
     return Effects(np.maximum(raw, 0.0), raw, linear_map)
 
 
-def constant_result(problem: Problem, settings: ShapleyEffects) -> EffectsResult:
+def _constant_result(settings: Settings, problem: Problem) -> EffectsResult:
     """Of a target that does not vary: effects of 0, without any evaluation."""
     n_players = len(problem.players)
     return EffectsResult(
@@ -312,8 +269,8 @@ def constant_result(problem: Problem, settings: ShapleyEffects) -> EffectsResult
         n_rows=len(problem.X),
         n_subsets=0,
         estimator="none",
-        design=settings._design,
-        solver=settings._solver,
+        design=settings.design.name,
+        solver=settings.solver.name,
         notes=("y is constant: there is nothing to explain.",),
         target=problem.target.name,
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc
 from scipy.stats import rankdata
 
-from shaff.subsets import BoolArray, FloatArray
+from shaff._statistics import equal_means_p_value
+from shaff._typing import BoolArray, FloatArray
 
 # A null column passes a test with this probability, and no more than 0.14 columns are expected to
 # pass it among all: a squared correlation past 10.2 / n up to 100 columns, more beyond.
@@ -103,15 +104,11 @@ def _means_differ(codes: FloatArray, outputs: FloatArray) -> float:
     """Smallest p-value of the F-tests of equal mean targets of the categories."""
     levels = np.unique(codes, return_inverse=True)[1]
     count = np.bincount(levels)
-    spare = len(codes) - len(count)
-    if len(count) < 2 or spare < 1:
-        return 1.0
     centred = outputs - outputs.mean(axis=0)
     total = np.stack([np.bincount(levels, weights=output) for output in centred.T])
     between = (total**2 / count).sum(axis=1)
     within = (centred**2).sum(axis=0) - between
-    ratio = between / (len(count) - 1) / np.maximum(within / spare, 1e-300)
-    return float(fdtrc(len(count) - 1, spare, ratio).min())
+    return equal_means_p_value(between, within, len(count), len(codes))
 
 
 def _outlying(gains: FloatArray) -> BoolArray:

@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
+from shaff._typing import BoolArray, FloatArray, IntArray, Players, WordArray
 
 
 def log_kernel_weight(sizes: npt.ArrayLike, n_players: int) -> FloatArray:
@@ -151,9 +148,17 @@ class Subsets:
         np.logaddexp.at(total, inverse.ravel(), self.log_weight)
         return Subsets(self.words[first[order]], self.n_players, total[order])
 
-    def to_columns(self, players: Sequence[npt.NDArray[np.intp]], n_columns: int) -> Subsets:
+    def to_columns(self, players: Players, n_columns: int) -> Subsets:
         """The subsets of columns that these subsets of players stand for."""
         masks = np.zeros((len(self), n_columns), dtype=bool)
         for player, member in zip(players, self.masks().T, strict=True):
             masks[:, player] |= member[:, None]
         return Subsets.from_masks(masks)
+
+
+def prefixes(orders: IntArray) -> BoolArray:
+    """Masks of the first 1, ..., p - 1 players of each order, order by order."""
+    n_orders, p = orders.shape
+    joined_at = np.argsort(orders, axis=1)
+    masks = joined_at[:, None, :] <= np.arange(p - 1)[None, :, None]
+    return masks.reshape(n_orders * (p - 1), p)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from shaff.designs.sampling import unseen
-from shaff.protocols import Values
+from shaff.errors import InputError
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
-MAX_PLAYERS = 24
+# Lists of more subsets would not fit memory; to price as many takes days.
+MAX_PLAYERS, LARGEST_PRICED = 24, 16
 
 
 class ExhaustiveDesign:
@@ -37,6 +41,30 @@ class ExhaustiveDesign:
         codes = np.arange(1, 2**self.n_players - 1)[:, None]
         return Subsets.from_masks((codes >> np.arange(self.n_players)) & 1)
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """Every subset that the history does not hold."""
         return unseen(self.subsets, history)
+
+
+@dataclass(frozen=True)
+class Exhaustive(DesignSetting):
+    """Every subset, for at most 16 players: ``design="exhaustive"``.
+
+    Examples
+    --------
+    >>> from shaff.designs.exhaustive import Exhaustive
+    >>> Exhaustive().solver
+    'gaussian_process'
+    """
+
+    name = "exhaustive"
+    solver = "gaussian_process"
+
+    def make(self, context: DesignContext) -> ExhaustiveDesign:
+        """The design of as many players."""
+        if context.n_players > LARGEST_PRICED:
+            raise InputError(
+                f'design="exhaustive" would price 2^{context.n_players} subsets; it is for at most '
+                f"{LARGEST_PRICED} players."
+            )
+        return ExhaustiveDesign(context.n_players)

@@ -8,17 +8,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from shaff import _core
-from shaff.datasets import RandomState
-from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, Subsets, log_kernel_weight
+from shaff._typing import FloatArray, Players, RandomState
+from shaff.errors import InputError
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets, log_kernel_weight
 from shaff.trees.forest import Forest
 
 WEIGHTINGS = ("pair", "published")
 
 
-def path_subsets(
-    forest: Forest, players: list[np.ndarray] | None = None
-) -> tuple[Subsets, FloatArray]:
+def path_subsets(forest: Forest, players: Players | None = None) -> tuple[Subsets, FloatArray]:
     """The subsets that occur along the paths of a forest, and their frequencies.
 
     A path counts the set of split variables of each of its prefixes once; the full set is left
@@ -67,7 +66,7 @@ class ForestPathsDesign:
     >>> from shaff.subsets import Subsets
     >>> seen = Subsets.from_indices([[0], [0, 1]], n_players=3)
     >>> design = ForestPathsDesign(seen, np.array([0.6, 0.4]), n_draws=20, random_state=0)
-    >>> len(design.draw())
+    >>> len(design.draw().subsets)
     4
     """
 
@@ -86,16 +85,18 @@ class ForestPathsDesign:
         self.n_subsets = n_subsets
         self.paired_weights = paired_weights
         self.random_state = random_state
-        self.active: BoolArray = np.zeros(candidates.n_players, dtype=bool)
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """All subsets at once, then nothing."""
         if len(history.v) > 1 or len(self.candidates) == 0:
             return None
         return self.draw()
 
-    def draw(self) -> Subsets:
-        """The drawn subsets and their complements, each once, with their summed weights."""
+    def draw(self) -> Proposal:
+        """The drawn subsets and their complements, each once, with their summed weights.
+
+        Players that occur in no draw do not take part.
+        """
         rng = check_random_state(self.random_state)
         n_draws = (
             _DRAWS_PER_SUBSET * (self.n_subsets or 0) if self.n_draws is None else self.n_draws
@@ -104,8 +105,8 @@ class ForestPathsDesign:
         if self.n_subsets is not None:
             drawn = drawn[: _draws_within(drawn, self.n_subsets // 2)]
         drawn = drawn.with_log_weight(self._log_weight(drawn))
-        self.active = np.asarray(drawn.masks().any(axis=0))
-        return Subsets.concatenate([drawn, drawn.complement()]).unique()
+        subsets = Subsets.concatenate([drawn, drawn.complement()]).unique()
+        return Proposal(subsets, active=np.asarray(drawn.masks().any(axis=0)))
 
     def _log_weight(self, drawn: Subsets) -> FloatArray:
         probability = dict(zip(self.candidates.keys(), self.frequency, strict=True))
@@ -116,8 +117,24 @@ class ForestPathsDesign:
         return np.asarray(weight, dtype=np.float64)
 
 
+# Repetitions among the draws do not count as evaluations, hence far more draws than subsets.
+_DRAWS_PER_SUBSET = 20
+
+
+def _draws_within(drawn: Subsets, n_pairs: int) -> int:
+    """How many of the first draws have at most ``n_pairs`` distinct pairs."""
+    seen: set[bytes] = set()
+    for count, (key, partner) in enumerate(
+        zip(drawn.keys(), drawn.complement().keys(), strict=True)
+    ):
+        seen.add(min(key, partner))
+        if len(seen) > n_pairs:
+            return count
+    return len(drawn)
+
+
 @dataclass(frozen=True)
-class ForestPaths:
+class ForestPaths(DesignSetting):
     """The paper's design as a setting of `ShapleyEffects`: ``design=ForestPaths(...)``.
 
     Parameters
@@ -136,19 +153,23 @@ class ForestPaths:
 
     n_draws: int | None = None
     paired_weights: str = "pair"
+    name = "forest_paths"
 
-
-# Repetitions among the draws do not count as evaluations, hence far more draws than subsets.
-_DRAWS_PER_SUBSET = 20
-
-
-def _draws_within(drawn: Subsets, n_pairs: int) -> int:
-    """How many of the first draws have at most ``n_pairs`` distinct pairs."""
-    seen: set[bytes] = set()
-    for count, (key, partner) in enumerate(
-        zip(drawn.keys(), drawn.complement().keys(), strict=True)
-    ):
-        seen.add(min(key, partner))
-        if len(seen) > n_pairs:
-            return count
-    return len(drawn)
+    def make(self, context: DesignContext) -> ForestPathsDesign:
+        """The design on the paths of the forest of step 2."""
+        if context.forest is None:
+            raise InputError(
+                'design="forest_paths" follows the paths of a forest: use it with '
+                'estimator="forest" or a scikit-learn forest.'
+            )
+        if self.paired_weights not in WEIGHTINGS:
+            raise InputError(
+                f"paired_weights={self.paired_weights!r} is unknown: use one of {WEIGHTINGS}."
+            )
+        candidates, frequency = path_subsets(context.forest, context.players)
+        n_subsets = context.n_subsets
+        if self.n_draws is None and n_subsets is None:
+            n_subsets = context.budget
+        return ForestPathsDesign(
+            candidates, frequency, self.n_draws, n_subsets, self.paired_weights, context.seed
+        )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from shaff._threads import one_blas_thread
+from shaff._typing import BoolArray, FloatArray, RandomState
 from shaff.designs.exhaustive import ExhaustiveDesign
-from shaff.designs.sampling import RandomState, canonical, paired, random_of_sizes
-from shaff.protocols import Values
-from shaff.solve.odd_model import OddFit, OddModel
-from shaff.solve.odd_process import OddKernel, OddPosterior, Points, Proxy, one_blas_thread
-from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.designs.sampling import canonical, paired, random_of_sizes
+from shaff.gaussian_process.kernel import OddKernel, Points
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.model import OddFit, OddModel
+from shaff.gaussian_process.posterior import OddPosterior
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets
 
 # Candidates for a batch: this many times the pairs of the batch, within the limits.
 POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
@@ -19,6 +25,7 @@ POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
 # No error bar is believed before this many evaluations, and this many a player.
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
+DEFAULT_TOLERANCE = 0.003
 
 
 class GaussianProcessDesign:
@@ -46,21 +53,15 @@ class GaussianProcessDesign:
         Standard deviation of the error of the values; None learns it.
     random_state : int, RandomState or None
 
-    Attributes
-    ----------
-    error : float
-        Largest standard error of an effect by the values that the last batch was chosen with;
-        inf before any.
-
     Examples
     --------
     >>> from shaff.designs.gaussian_process import GaussianProcessDesign
-    >>> from shaff.protocols import Values
+    >>> from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
     >>> from shaff.subsets import Subsets
     >>> import numpy as np
     >>> design = GaussianProcessDesign(n_players=10, n_subsets=100, random_state=0)
     >>> start = Values(Subsets.full(10), np.array([0.9]))
-    >>> sorted(set(design.propose(start).sizes.tolist()))
+    >>> sorted(set(design.propose(start).subsets.sizes.tolist()))
     [1, 9]
     """
 
@@ -76,14 +77,12 @@ class GaussianProcessDesign:
         noise: float | None = None,
     ) -> None:
         self.n_players, self.n_subsets, self.tol, self.proxy = n_players, n_subsets, tol, proxy
-        self.error = np.inf
         self._rng = check_random_state(random_state)
         self._model = OddModel(n_players, noise=noise, proxy=proxy, relevance=relevance)
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """The next batch, or None at the budget or the tolerance."""
         if 2**self.n_players - 2 <= self.n_subsets:
-            self.error = 0.0
             return ExhaustiveDesign(self.n_players).propose(history)
         inner = history.subsets.sizes < self.n_players
         subsets, v = history.subsets[inner], history.v[inner]
@@ -92,13 +91,14 @@ class GaussianProcessDesign:
             return None
         if not len(subsets) and self.n_players <= n_left:
             alone = Subsets.singletons(self.n_players)
-            return paired(alone.masks())
+            return Proposal(paired(alone.masks()))
         with one_blas_thread():
             fit = self._model.fit(subsets, v, float(history.v[~inner][0]))
-            self.error = float(fit.standard_errors.max())
-            if self.tol is not None and self.error <= self.tol and len(subsets) >= self._least:
+            error = float(fit.standard_errors.max())
+            if self.tol is not None and error <= self.tol and len(subsets) >= self._least:
                 return None
-            return self._batch(fit, history.subsets, n_left)
+            batch = self._batch(fit, history.subsets, n_left)
+        return None if batch is None else Proposal(batch, error=error)
 
     @property
     def _least(self) -> int:
@@ -171,3 +171,32 @@ class _Greedy:
         self.with_effects -= np.outer(effect, row)
         self.variance = np.maximum(self.variance - row**2, self.noise + 1e-12)
         return best
+
+
+@dataclass(frozen=True)
+class GaussianProcess(DesignSetting):
+    """``design="gaussian_process"``, the default.
+
+    Examples
+    --------
+    >>> from shaff.designs.gaussian_process import GaussianProcess
+    >>> GaussianProcess().screened
+    True
+    """
+
+    name = "gaussian_process"
+    solver = "gaussian_process"
+    linear_game = True
+    screened = True
+
+    def make(self, context: DesignContext) -> GaussianProcessDesign:
+        """The design; a budget that was asked for is spent, unless a tolerance was too."""
+        default = DEFAULT_TOLERANCE if context.n_subsets is None else None
+        return GaussianProcessDesign(
+            context.n_players,
+            context.budget,
+            default if context.tol is None else context.tol,
+            context.relevance,
+            context.seed,
+            proxy=context.proxy,
+        )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff.designs.sampling import RandomState, random_of_sizes, unseen
-from shaff.protocols import Values
-from shaff.subsets import FloatArray, Subsets
+from shaff._typing import FloatArray, RandomState
+from shaff.designs.sampling import random_of_sizes, unseen
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets
 
 
 class KernelDrawsDesign:
@@ -59,7 +61,7 @@ class KernelDrawsDesign:
         both = [subsets, subsets.complement()] if self.paired else [subsets]
         return Subsets.concatenate(both).unique()
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """The whole design, without what the history holds."""
         return unseen(self.subsets, history)
 
@@ -76,3 +78,27 @@ def size_probabilities(n_players: int) -> FloatArray:
     sizes = np.arange(1, n_players)
     mass = 1 / (sizes * (n_players - sizes))
     return np.asarray(mass / mass.sum())
+
+
+@dataclass(frozen=True)
+class KernelDraws(DesignSetting):
+    """``design="kernel_draws"``, or ``"paired_draws"``: half as many draws, with complements.
+
+    Examples
+    --------
+    >>> from shaff.designs.kernel_draws import KernelDraws
+    >>> KernelDraws(paired=True).name
+    'paired_draws'
+    """
+
+    paired: bool = False
+
+    @property
+    def name(self) -> str:
+        """By whether the draws come in pairs."""
+        return "paired_draws" if self.paired else "kernel_draws"
+
+    def make(self, context: DesignContext) -> KernelDrawsDesign:
+        """The design of as many draws as the budget has evaluations."""
+        n_draws = context.budget // 2 if self.paired else context.budget
+        return KernelDrawsDesign(context.n_players, n_draws, context.seed, paired=self.paired)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from shaff.designs.sampling import unseen
-from shaff.protocols import Values
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
 
@@ -30,6 +32,26 @@ class LeaveOneOutDesign:
         complements = Subsets.singletons(self.n_players).complement()
         return complements[complements.sizes > 0]
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """The whole design, without what the history holds."""
         return unseen(self.subsets, history)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(DesignSetting):
+    """``design="leave_one_out"``, for total Sobol indices.
+
+    Examples
+    --------
+    >>> from shaff.designs.leave_one_out import LeaveOneOut
+    >>> LeaveOneOut().solver
+    'total_sobol'
+    """
+
+    name = "leave_one_out"
+    solver = "total_sobol"
+    gives = "all_but_one"
+
+    def make(self, context: DesignContext) -> LeaveOneOutDesign:
+        """The design of as many players."""
+        return LeaveOneOutDesign(context.n_players)

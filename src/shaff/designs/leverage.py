@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
+from shaff._typing import BoolArray, FloatArray, IntArray, RandomState
 from shaff.designs.sampling import (
-    RandomState,
     all_of_size,
     canonical,
     log_pairs_by_size,
@@ -18,8 +19,8 @@ from shaff.designs.sampling import (
     random_of_sizes,
     unseen,
 )
-from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, IntArray, Subsets, log_kernel_weight
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets, log_kernel_weight
 
 
 class LeverageDesign:
@@ -65,7 +66,7 @@ class LeverageDesign:
             log_weights.append(np.repeat(weight, count))
         return paired(np.concatenate(masks), np.concatenate(log_weights))
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """The whole design, without what the history holds."""
         return unseen(self.subsets, history)
 
@@ -115,3 +116,21 @@ def draw_without_replacement(
         both = np.concatenate([drawn, canonical(more)])
         drawn = Subsets.from_masks(both).unique().masks()
     return drawn
+
+
+@dataclass(frozen=True)
+class Leverage(DesignSetting):
+    """``design="leverage"``: see `LeverageDesign`.
+
+    Examples
+    --------
+    >>> from shaff.designs.leverage import Leverage
+    >>> Leverage().gives
+    'subsets'
+    """
+
+    name = "leverage"
+
+    def make(self, context: DesignContext) -> LeverageDesign:
+        """The design within the budget."""
+        return LeverageDesign(context.n_players, context.budget, context.seed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from shaff._typing import FloatArray, RandomState
 from shaff.designs.sampling import (
-    RandomState,
     all_of_size,
     canonical,
     n_pairs_by_size,
@@ -16,8 +17,8 @@ from shaff.designs.sampling import (
     random_of_sizes,
     unseen,
 )
-from shaff.protocols import Values
-from shaff.subsets import FloatArray, Subsets, log_kernel_weight
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets, log_kernel_weight
 
 # Draws to try for each pair that is wanted: past that, what is left is too unlikely to wait for.
 MAX_DRAWS_PER_PAIR = 20
@@ -76,7 +77,7 @@ class MonteCarloDesign:
             log_weight = np.concatenate([log_weight, drawn.regression_log_weight()])
         return paired(masks, log_weight)
 
-    def propose(self, history: Values) -> Subsets | None:
+    def propose(self, history: Values) -> Proposal | None:
         """The whole design, without what the history holds."""
         return unseen(self.subsets, history)
 
@@ -113,3 +114,21 @@ def count_whole_sizes(n_pairs: int, n_players: int) -> int:
             return n_whole
         n_pairs -= int(available[n_whole])
     return len(mass)
+
+
+@dataclass(frozen=True)
+class MonteCarlo(DesignSetting):
+    """``design="monte_carlo"``: see `MonteCarloDesign`.
+
+    Examples
+    --------
+    >>> from shaff.designs.monte_carlo import MonteCarlo
+    >>> MonteCarlo().gives
+    'subsets'
+    """
+
+    name = "monte_carlo"
+
+    def make(self, context: DesignContext) -> MonteCarloDesign:
+        """The design within the budget."""
+        return MonteCarloDesign(context.n_players, context.budget, context.seed)

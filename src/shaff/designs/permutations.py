@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff.designs.sampling import RandomState, unseen
-from shaff.protocols import Values
-from shaff.subsets import BoolArray, IntArray, Subsets
+from shaff._typing import IntArray, RandomState
+from shaff.designs.sampling import unseen
+from shaff.errors import InputError
+from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.subsets import Subsets, prefixes
 
 Kind = Literal["antithetic", "orthogonal", "plain"]
 
@@ -71,7 +74,7 @@ class PermutationDesign:
             seen |= keys
             taken.append(unit)
         if not taken:
-            raise ValueError(f"n_subsets={self.n_subsets} is too small for one order of players")
+            raise InputError(f"n_subsets={self.n_subsets} is too small for one order of players")
         return np.concatenate(taken)
 
     @property
@@ -79,9 +82,10 @@ class PermutationDesign:
         """The whole design, each subset once."""
         return Subsets.from_masks(prefixes(self.orders)).unique()
 
-    def propose(self, history: Values) -> Subsets | None:
-        """The whole design, without what the history holds."""
-        return unseen(self.subsets, history)
+    def propose(self, history: Values) -> Proposal | None:
+        """The whole design, without what the history holds, and its orders."""
+        proposal = unseen(self.subsets, history)
+        return None if proposal is None else replace(proposal, orders=self.orders)
 
     def _stream(self) -> Iterator[IntArray]:
         p = self.n_players
@@ -95,9 +99,28 @@ class PermutationDesign:
             yield from np.argsort(basis.T, axis=1)
 
 
-def prefixes(orders: IntArray) -> BoolArray:
-    """Masks of the first 1, ..., p - 1 players of each order, order by order."""
-    n_orders, p = orders.shape
-    joined_at = np.argsort(orders, axis=1)
-    masks = joined_at[:, None, :] <= np.arange(p - 1)[None, :, None]
-    return masks.reshape(n_orders * (p - 1), p)
+@dataclass(frozen=True)
+class Permutations(DesignSetting):
+    """``design="antithetic"``, ``"orthogonal"`` or ``"permutations"`` (plain ones).
+
+    Examples
+    --------
+    >>> from shaff.designs.permutations import Permutations
+    >>> Permutations("plain").name
+    'permutations'
+    """
+
+    kind: Kind = "antithetic"
+    solver = "permutations"
+    gives = "orders"
+
+    @property
+    def name(self) -> str:
+        """By the kind of the orders."""
+        return "permutations" if self.kind == "plain" else self.kind
+
+    def make(self, context: DesignContext) -> PermutationDesign:
+        """The design within the budget."""
+        return PermutationDesign(
+            context.n_players, context.budget, kind=self.kind, random_state=context.seed
+        )

@@ -7,20 +7,9 @@ from itertools import combinations
 import numpy as np
 from scipy.special import gammaln
 
-from shaff.datasets import RandomState
-from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, IntArray, Subsets
-
-__all__ = [
-    "RandomState",
-    "all_of_size",
-    "canonical",
-    "log_pairs_by_size",
-    "n_pairs_by_size",
-    "paired",
-    "random_of_sizes",
-    "unseen",
-]
+from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff.protocols import Proposal, Values
+from shaff.subsets import Subsets
 
 
 def random_of_sizes(sizes: IntArray, n_players: int, rng: np.random.RandomState) -> BoolArray:
@@ -67,9 +56,9 @@ def paired(masks: BoolArray, log_weight: FloatArray | None = None) -> Subsets:
     return Subsets.from_masks(both, None if log_weight is None else np.repeat(log_weight, 2))
 
 
-def unseen(subsets: Subsets, history: Values) -> Subsets | None:
+def unseen(subsets: Subsets, history: Values) -> Proposal | None:
     """The subsets that the history does not hold, or None."""
     seen = set(history.subsets.keys())
     keys = subsets.keys()
     new = np.array([key not in seen for key in keys], dtype=bool)
-    return subsets[new] if new.any() else None
+    return Proposal(subsets[new]) if new.any() else None

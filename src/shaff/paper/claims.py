@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
+from shaff._typing import FloatArray
 from shaff.paper.results import Results
-from shaff.subsets import FloatArray
 
 # What "as good as", "divided by two" and "much stronger" are taken to mean of errors, and "near 0"
 # and "much less important" of effects.

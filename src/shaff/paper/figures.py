@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shaff._typing import FloatArray
 from shaff.paper.results import CONVERGENCE_EXPERIMENTS, Results
 from shaff.paper.systems import draw_experiment
 from shaff.paper.tables import FIGURES
-from shaff.subsets import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

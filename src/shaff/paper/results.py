@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shaff._typing import FloatArray
 from shaff.paper.plan import N_SUBSETS, Study
 from shaff.paper.runs import Run, RunStore, Task
-from shaff.subsets import FloatArray
 
 CONVERGENCE_ROWS = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 CONVERGENCE_SYSTEMS = {"SHAFF": "shaff_published", "shaff, defaults": "shaff"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shaff._files import replacing
+from shaff.errors import InputError
 
 FORMAT = 1
 
@@ -104,7 +105,7 @@ class RunStore:
             return {}
         stored = json.loads(self.path.read_text(encoding="utf-8"))
         if stored.get("format") != FORMAT:
-            raise ValueError(f"{self.path} is not a file of runs of format {FORMAT}.")
+            raise InputError(f"{self.path} is not a file of runs of format {FORMAT}.")
         return {key: Run(**run) for key, run in stored["runs"].items()}
 
     def get(self, task: Task) -> Run | None:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from shaff.columns import read_table
+from shaff._typing import FloatArray
+from shaff.data.columns import read_table
+from shaff.data.problem import Problem
 from shaff.datasets import (
     COEFFICIENTS,
     NOISE_SHARE,
@@ -22,9 +24,10 @@ from shaff.datasets import (
 from shaff.designs import ForestPaths
 from shaff.effects import ShapleyEffects
 from shaff.paper.runs import Run, Task
-from shaff.presets import PRESETS, VALUES, PricedBy, find_values, order_levels
-from shaff.subsets import FloatArray
-from shaff.values.held_out import paper_forest
+from shaff.presets import PRESETS
+from shaff.trees.kinds import paper_forest
+from shaff.values.systems import SYSTEMS as VALUE_FUNCTIONS
+from shaff.values.systems import PricedBy, find_values, order_levels
 
 EXPERIMENTS: dict[str, Callable[[int, int], Experiment]] = {
     "1a": experiment_1a,
@@ -114,7 +117,7 @@ def run_task(task: Task) -> Run:
         forest.set_params(max_features=1.0)
     model = SYSTEMS[task.system](forest, task.n_subsets).set_params(random_state=task.seed)
     X = _ordered(experiment) if task.system == "shaff_published" else experiment.X
-    for name in VALUES:
+    for name in VALUE_FUNCTIONS:
         find_values(name)  # imported before the clock starts
     start = process_time()
     result = model.fit(X, experiment.y).result_
@@ -153,4 +156,5 @@ def linear_experiment(n: int, p: int, seed: int) -> Experiment:
 def _ordered(experiment: Experiment) -> FloatArray:
     """Factors as the paper's software reads them; the presets do this themselves."""
     table = read_table(experiment.X)
-    return order_levels(table.X, experiment.y[:, None], table.categorical)
+    problem = Problem.of(table.X, experiment.y, categorical=table.categorical)
+    return order_levels(problem).X

@@ -1,49 +1,51 @@
-"""Step 3: from values to effects. `make_solver` is the registry of names."""
+"""Step 3: from values to effects. `SOLVERS` is the registry of names."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shaff.protocols import Design, Solver
-from shaff.solve.gaussian_process import GaussianProcessSolver
-from shaff.solve.least_squares import LeastSquaresSolver
-from shaff.solve.odd_process import Proxy
-from shaff.solve.permutations import PermutationSolver
-from shaff.solve.total_sobol import TotalSobolSolver
-from shaff.subsets import FloatArray
+from shaff.errors import InputError
+from shaff.protocols import DesignSetting, SolverSetting
+from shaff.solve.gaussian_process import GaussianProcess
+from shaff.solve.least_squares import LeastSquares
+from shaff.solve.permutations import Permutations
+from shaff.solve.total_sobol import TotalSobol
 
-__all__ = ["SOLVERS", "make_solver"]
+__all__ = ["SOLVERS", "find_solver"]
 
-SOLVERS = ("auto", "least_squares", "gaussian_process", "permutations", "total_sobol")
-_ORDERS = ("antithetic", "orthogonal", "permutations")
-# What "auto" means for each design.
-_BY_DESIGN = {
-    "gaussian_process": "gaussian_process",
-    "exhaustive": "gaussian_process",
-    **dict.fromkeys(_ORDERS, "permutations"),
-    "leave_one_out": "total_sobol",
-}
-
-
-def check_solver(solver: Any, design: str) -> str:
-    """The name of the solver, with "auto" resolved, or a ValueError that lists the names."""
-    if solver not in SOLVERS:
-        raise ValueError(f"solver={solver!r} is unknown: use one of {SOLVERS}.")
-    if solver == "permutations" and design not in _ORDERS:
-        raise ValueError(f'solver="permutations" needs a design of permutations, not {design!r}.')
-    if (solver == "total_sobol") != (design == "leave_one_out") and solver != "auto":
-        raise ValueError('solver="total_sobol" and design="leave_one_out" go together only.')
-    return _BY_DESIGN.get(design, "least_squares") if solver == "auto" else str(solver)
+_SETTINGS: tuple[SolverSetting, ...] = (
+    LeastSquares(),
+    GaussianProcess(),
+    Permutations(),
+    TotalSobol(),
+)
+SOLVERS: dict[str, SolverSetting] = {setting.name: setting for setting in _SETTINGS}
+# What designs give, in words.
+_KINDS = {"subsets": "subsets", "orders": "permutations", "all_but_one": "all players but one"}
 
 
-def make_solver(
-    name: str, design: Design, relevance: FloatArray | None = None, proxy: Proxy | None = None
-) -> Solver:
-    """The solver of that name, for what the design has proposed."""
-    if name == "gaussian_process":
-        return GaussianProcessSolver(proxy=proxy, relevance=relevance)
-    if name == "permutations":
-        return PermutationSolver(design.orders)  # type: ignore[attr-defined]
-    if name == "total_sobol":
-        return TotalSobolSolver()
-    return LeastSquaresSolver(active=getattr(design, "active", None))
+def find_solver(solver: Any, design: DesignSetting) -> SolverSetting:
+    """The setting of that name ("auto": the design's own), or the setting itself, if it takes what
+    the design gives; else an error.
+
+    Examples
+    --------
+    >>> from shaff.designs import find_design
+    >>> from shaff.solve import find_solver
+    >>> find_solver("auto", find_design("leverage")).name
+    'least_squares'
+    """
+    found = _find(design.solver if solver == "auto" else solver)
+    if design.gives not in found.takes:
+        kinds = " or ".join(_KINDS.get(kind, kind) for kind in found.takes)
+        raise InputError(f'solver="{found.name}" needs a design of {kinds}, not {design.name!r}.')
+    return found
+
+
+def _find(solver: Any) -> SolverSetting:
+    if isinstance(solver, SolverSetting):
+        return solver
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        names = ("auto", *SOLVERS)
+        raise InputError(f"solver={solver!r} is unknown: use one of {names}, or a SolverSetting.")
+    return SOLVERS[solver]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from shaff.subsets import FloatArray, Subsets
+from shaff._typing import FloatArray
+from shaff.subsets import Subsets
 
 
 def is_complete(subsets: Subsets) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from shaff.protocols import Effects
+from shaff._threads import one_blas_thread
+from shaff._typing import FloatArray
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.model import OddModel
+from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
 from shaff.solve.exact import is_complete, shapley_map
-from shaff.solve.odd_model import OddModel
-from shaff.solve.odd_process import Proxy, one_blas_thread
 from shaff.solve.projection import project_to_simplex
-from shaff.subsets import FloatArray, Subsets
 
 
 class GaussianProcessSolver:
@@ -34,12 +37,13 @@ class GaussianProcessSolver:
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.protocols import Proposal
     >>> from shaff.solve.gaussian_process import GaussianProcessSolver
     >>> from shaff.subsets import Subsets
     >>> alone = Subsets.singletons(4)
     >>> subsets = Subsets.concatenate([alone, alone.complement()])
     >>> v = subsets.masks() @ np.array([0.4, 0.3, 0.2, 0.0])
-    >>> GaussianProcessSolver().solve(subsets, v, 0.9).effects.round(2).tolist()
+    >>> GaussianProcessSolver().solve(Proposal(subsets), v, 0.9).effects.round(2).tolist()
     [0.4, 0.3, 0.2, 0.0]
     """
 
@@ -51,9 +55,10 @@ class GaussianProcessSolver:
     ) -> None:
         self.noise, self.proxy, self.relevance = noise, proxy, relevance
 
-    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+    def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
         """Effects, their linear map and the calibrated covariance of their design error."""
-        p, values = subsets.n_players, np.asarray(v, dtype=np.float64)
+        subsets, values = proposal.subsets, np.asarray(v, dtype=np.float64)
+        p = subsets.n_players
         if is_complete(subsets):
             linear_map, covariance = shapley_map(subsets), np.zeros((p, p))
         else:
@@ -63,3 +68,22 @@ class GaussianProcessSolver:
                 linear_map, covariance = fit.linear_map, fit.covariance
         raw = linear_map @ np.append(values, v_all)
         return Effects(project_to_simplex(raw, v_all), raw, linear_map, covariance)
+
+
+@dataclass(frozen=True)
+class GaussianProcess(SolverSetting):
+    """``solver="gaussian_process"``.
+
+    Examples
+    --------
+    >>> from shaff.solve.gaussian_process import GaussianProcess
+    >>> GaussianProcess().linear_game
+    True
+    """
+
+    name = "gaussian_process"
+    linear_game = True
+
+    def make(self, context: SolverContext) -> GaussianProcessSolver:
+        """The solver with what is known of the players."""
+        return GaussianProcessSolver(proxy=context.proxy, relevance=context.relevance)

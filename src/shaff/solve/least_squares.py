@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import pinvh
 from scipy.optimize import nnls
 
-from shaff.protocols import Effects
+from shaff._typing import FloatArray
+from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
 from shaff.solve.exact import is_complete
-from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff.subsets import Subsets
 
 # A subset whose residual is free by less than this has fixed the solution by itself.
 _LEAST_FREEDOM = 0.1
@@ -22,27 +25,30 @@ class LeastSquaresSolver:
     constrained : bool, default=True
         Also ask for ``beta >= 0``, as the paper does. ``Effects.raw`` is always the solution
         without that constraint, which is linear in the values.
-    active : bool array of shape (n_players,) or None
-        Players that take part; the others get effect 0 (appendix B of the paper: a variable
-        in no drawn subset leaves the game, else the system is singular).
+
+    Notes
+    -----
+    Players that do not take part (`Proposal.active`) get effect 0: appendix B of the paper, where
+    a variable in no drawn subset leaves the game, else the system is singular.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.protocols import Proposal
     >>> from shaff.solve.least_squares import LeastSquaresSolver
     >>> from shaff.subsets import Subsets
-    >>> pairs = Subsets.from_indices([[0], [1]], n_players=2)
+    >>> pairs = Proposal(Subsets.from_indices([[0], [1]], n_players=2))
     >>> LeastSquaresSolver().solve(pairs, np.array([0.5, 0.1]), 0.8).effects.round(6).tolist()
     [0.6, 0.2]
     """
 
-    def __init__(self, constrained: bool = True, active: BoolArray | None = None) -> None:
+    def __init__(self, constrained: bool = True) -> None:
         self.constrained = constrained
-        self.active = active
 
-    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+    def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
         """Effects of all players, and map and design error of the unconstrained solution."""
-        active = np.ones(subsets.n_players, bool) if self.active is None else self.active
+        subsets = proposal.subsets
+        active = np.ones(subsets.n_players, bool) if proposal.active is None else proposal.active
         players = np.flatnonzero(active)
         rows = subsets.masks()[:, players].astype(np.float64)
         log_weight = subsets.regression_log_weight()
@@ -110,3 +116,22 @@ def _non_negative(rows: FloatArray, weight: FloatArray, v: FloatArray, v_all: fl
     target = np.append(np.zeros(len(rows)), 1.0)
     solution, _ = nnls(system, target)
     return np.asarray(solution / solution.sum() * v_all, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LeastSquares(SolverSetting):
+    """``solver="least_squares"``, with the paper's constraint unless it is turned off.
+
+    Examples
+    --------
+    >>> from shaff.solve.least_squares import LeastSquares
+    >>> LeastSquares().takes
+    ('subsets', 'orders')
+    """
+
+    constrained: bool = True
+    name = "least_squares"
+
+    def make(self, context: SolverContext) -> LeastSquaresSolver:
+        """The solver; it needs to know nothing more."""
+        return LeastSquaresSolver(self.constrained)

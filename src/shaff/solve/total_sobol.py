@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from shaff.protocols import Effects
-from shaff.subsets import FloatArray, Subsets
+from shaff._typing import FloatArray
+from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
+from shaff.subsets import Subsets
 
 
 class TotalSobolSolver:
@@ -16,16 +19,17 @@ class TotalSobolSolver:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.designs.leave_one_out import LeaveOneOutDesign
+    >>> from shaff.protocols import Proposal
+    >>> from shaff.subsets import Subsets
     >>> from shaff.solve.total_sobol import TotalSobolSolver
-    >>> subsets = LeaveOneOutDesign(2).subsets
-    >>> TotalSobolSolver().solve(subsets, np.array([0.25, 0.75]), 1.0).effects.tolist()
+    >>> without = Proposal(Subsets.singletons(2).complement())
+    >>> TotalSobolSolver().solve(without, np.array([0.25, 0.75]), 1.0).effects.tolist()
     [0.75, 0.25]
     """
 
-    def solve(self, subsets: Subsets, v: FloatArray, v_all: float) -> Effects:
+    def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
         """Indices and their linear map; other subsets than all but one are left aside."""
-        p = subsets.n_players
+        subsets, p = proposal.subsets, proposal.subsets.n_players
         position = {key: index for index, key in enumerate(subsets.keys())}
         linear_map = np.zeros((p, len(v) + 1))
         linear_map[:, -1] = 1.0
@@ -35,3 +39,22 @@ class TotalSobolSolver:
                 linear_map[j, position[key]] = -1.0
         raw = linear_map @ np.append(v, v_all)
         return Effects(np.maximum(raw, 0.0), raw, linear_map)
+
+
+@dataclass(frozen=True)
+class TotalSobol(SolverSetting):
+    """``solver="total_sobol"``, for the design of all players but one.
+
+    Examples
+    --------
+    >>> from shaff.solve.total_sobol import TotalSobol
+    >>> TotalSobol().takes
+    ('all_but_one',)
+    """
+
+    name = "total_sobol"
+    takes = ("all_but_one",)
+
+    def make(self, context: SolverContext) -> TotalSobolSolver:
+        """The solver; it needs to know nothing more."""
+        return TotalSobolSolver()

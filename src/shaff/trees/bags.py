@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from shaff.subsets import FloatArray
+from shaff._typing import FloatArray
+from shaff.errors import InputError
+from shaff.trees.kinds import leaves_rows_out
 
 
 def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
@@ -32,7 +34,7 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     check_bootstrap(model)
     # Private, since nothing public tells the number of rows when bags are smaller than the data.
     if model._n_samples != n_rows:
-        raise ValueError(_other_data(model, n_rows))
+        raise InputError(_other_data(model, n_rows))
     samples = model.estimators_samples_
     bags = np.zeros((len(samples), n_rows), dtype=np.uint16)
     for bag, sample in zip(bags, samples, strict=True):
@@ -40,7 +42,7 @@ def forest_bags(model: Any, n_rows: int) -> npt.NDArray[np.uint16]:
     # The bags are drawn again from the seeds: after warm_start or on other data they do not fit.
     for tree, bag in zip(np.ravel(model.estimators_), bags, strict=True):
         if tree.tree_.n_node_samples[0] != np.count_nonzero(bag):
-            raise ValueError(_other_data(model, n_rows))
+            raise InputError(_other_data(model, n_rows))
     return bags
 
 
@@ -74,13 +76,13 @@ def check_targets(model: Any, y: FloatArray, bag_weight: FloatArray) -> None:
         if len(known.ravel()) != len(mean) or not np.allclose(
             known.ravel(), mean, rtol=1e-5, atol=1e-5 * float(y.std())
         ):
-            raise ValueError(_other_data(model, len(y)))
+            raise InputError(_other_data(model, len(y)))
 
 
 def check_bootstrap(model: Any) -> None:
     """Refuse a forest without out-of-bag rows."""
-    if not getattr(model, "bootstrap", True) and getattr(model, "max_samples", 1.0) in (None, 1.0):
-        raise ValueError(
+    if not leaves_rows_out(model):
+        raise InputError(
             f"{type(model).__name__} has bootstrap=False: every row is in every bag, so nothing is "
             "out of bag. Set bootstrap=True, or fit it yourself and pass held-out rows to "
             "ShapleyEffects.from_fitted."

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from shaff.subsets import FloatArray
+from shaff._typing import FloatArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
+from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
     """Read a fitted CatBoostRegressor with squared loss and symmetric trees."""
     if not model.is_fitted():
-        raise ValueError("This CatBoostRegressor is not fitted yet.")
+        raise InputError("This CatBoostRegressor is not fitted yet.")
     parameters = model.get_all_params()
     _refuse_other_kinds(model, parameters)
     dump = _dump(model)
@@ -37,7 +39,7 @@ def read(model: Any) -> Ensemble:
 
 def _refuse_other_kinds(model: Any, parameters: dict[str, Any]) -> None:
     if parameters["loss_function"] != "RMSE":
-        raise ValueError(
+        raise InputError(
             f"CatBoostRegressor has loss_function={parameters['loss_function']!r}; only 'RMSE' "
             "can be replayed on subsets."
         )
@@ -95,3 +97,22 @@ def _gains(tree: dict[str, Any], depth: int) -> FloatArray:
         between = pairs.prod(axis=1) / np.maximum(weight, 1e-300)
         levels.append(between * (means[:, 1] - means[:, 0]) ** 2)
     return np.concatenate([*levels[::-1], np.zeros(0)])
+
+
+def _seed_name(model: Any) -> str:
+    """It lists only what was set, and takes either name but not both."""
+    return "random_state" if "random_state" in model.get_params() else "random_seed"
+
+
+LIBRARY = BoosterLibrary(
+    regressor="CatBoostRegressor",
+    classifier="CatBoostClassifier",
+    module="catboost",
+    read=read,
+    column_sampling=("rsm", "colsample_bylevel"),
+    # It takes only one of its four names for how much to say.
+    one_thread={"thread_count": 1, "allow_writing_files": False, "verbose": False,
+                "logging_level": None, "silent": None, "verbose_eval": None},
+    seed_name=_seed_name,
+    takes_categories=lambda model: False,
+)  # fmt: skip

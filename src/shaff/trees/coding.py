@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shaff.subsets import FloatArray, IntArray
+from shaff._typing import FloatArray, IntArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, ZERO_WIDTH, Ensemble, Tree, _pack_sets
 
 MISSING = np.uint16(0xFFFF)
@@ -69,7 +70,7 @@ def _cuts(ensemble: Ensemble, column: int) -> FloatArray:
     if ensemble.zero_missing[nodes].any():
         points = np.unique([*points, np.nextafter(-ZERO_WIDTH, -1), ZERO_WIDTH])
     if len(points) >= MAX_CODES:
-        raise ValueError(
+        raise InputError(
             f"Column {column} has {len(points)} distinct thresholds in one booster; at most "
             f"{MAX_CODES - 1} can be handled. Use fewer trees or leaves."
         )
@@ -79,7 +80,7 @@ def _cuts(ensemble: Ensemble, column: int) -> FloatArray:
 def _category_codes(x: FloatArray) -> IntArray:
     category = np.trunc(np.nan_to_num(x)).astype(np.int64)
     if category.max(initial=0) >= MAX_CODES:
-        raise ValueError(f"Category numbers must be below {MAX_CODES}, got {category.max()}.")
+        raise InputError(f"Category numbers must be below {MAX_CODES}, got {category.max()}.")
     # Negative numbers are in no set; neither is the largest code.
     return np.where(category < 0, MAX_CODES - 1, category)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff.subsets import BoolArray, FloatArray, IntArray, WordArray
+from shaff._typing import BoolArray, FloatArray, IntArray, WordArray
 
 Int32Array = npt.NDArray[np.int32]
 LEAF = -1
@@ -183,7 +183,7 @@ class Ensemble:
         --------
         >>> import numpy as np
         >>> from sklearn.ensemble import HistGradientBoostingRegressor
-        >>> from shaff.trees import read_ensemble
+        >>> from shaff.trees.boosters import read_ensemble
         >>> X = np.arange(60.0).reshape(-1, 1)
         >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, np.sqrt(X[:, 0]))
         >>> bool(np.allclose(read_ensemble(model).predict(X), model.predict(X)))

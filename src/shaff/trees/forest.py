@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shaff._typing import IntpArray
+
 CodeArray = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-IntpArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

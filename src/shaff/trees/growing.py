@@ -8,23 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from scipy.special import fdtrc
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-)
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from shaff.subsets import BoolArray, FloatArray
-from shaff.trees.bags import check_bootstrap, draw_bags
+from shaff._statistics import equal_means_p_value
+from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff.errors import InputError
+from shaff.trees.bags import check_bootstrap, draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
+from shaff.trees.kinds import is_bagged, is_randomised
 
 ORDER_LEVEL = 0.05  # of the test whether the mean targets of categories differ at all
 RankArray = npt.NDArray[np.uint32]
-IntpArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +50,19 @@ class GrownForest:
     forest: Forest
     bags: npt.NDArray[np.uint16]
     orders: CategoryOrders
-    gains: FloatArray | None
+    gains: FloatArray | None = None
+
+    @classmethod
+    def of_fitted(
+        cls, model: Any, n_rows: int, bags: npt.NDArray[np.uint16] | None = None
+    ) -> GrownForest:
+        """The trees of a fitted forest with their own bags, or with others."""
+        columns = getattr(model, "estimators_features_", None)
+        trees = list(np.ravel(model.estimators_))
+        forest = read_forest(trees, model.n_features_in_, columns)
+        gains = getattr(model, "feature_importances_", None)
+        bags = forest_bags(model, n_rows) if bags is None else bags
+        return cls(forest, bags, CategoryOrders.none(), gains)
 
 
 def grow_forest(
@@ -183,21 +190,12 @@ def _level_scores(
     deviation = np.where(seen[:, None], total / np.where(seen, count, 1.0)[:, None] - overall, 0.0)
     between = float((count @ deviation**2).sum())
     around = float((weight @ (y - overall) ** 2).sum())
-    if not _differ(between, around - between, int(seen.sum()), len(y)):
+    if equal_means_p_value(between, around - between, int(seen.sum()), len(y)) >= ORDER_LEVEL:
         return None
     if y.shape[1] == 1:
         return np.asarray(deviation[:, 0])
     scatter = deviation.T @ (deviation * count[:, None])
     return np.asarray(deviation @ np.linalg.eigh(scatter)[1][:, -1])
-
-
-def _differ(between: float, within: float, n_levels: int, n_rows: int) -> bool:
-    """F-test of equal means from sums of squares."""
-    spare = n_rows - n_levels
-    if n_levels < 2 or spare < 1:
-        return False
-    f = (between / (n_levels - 1)) / max(within / spare, 1e-300)
-    return bool(fdtrc(n_levels - 1, spare, f) < ORDER_LEVEL)
 
 
 def _join_orders(
@@ -225,17 +223,16 @@ def _tree_template(model: Any, n_rows: int) -> Any:
 
 
 def _tree_settings(model: Any) -> Any:
-    if isinstance(model, BaggingRegressor | BaggingClassifier):
+    if is_bagged(model):
         if model.max_features != 1.0 or not isinstance(
             model.estimator, DecisionTreeRegressor | None
         ):
-            raise ValueError(
+            raise InputError(
                 f"{type(model).__name__} with categories, weights or row groups must bag "
                 "DecisionTreeRegressor on all columns: or use a RandomForestRegressor."
             )
         return DecisionTreeRegressor() if model.estimator is None else clone(model.estimator)
-    randomised = isinstance(model, ExtraTreesRegressor | ExtraTreesClassifier)
-    template = ExtraTreeRegressor() if randomised else DecisionTreeRegressor()
+    template = ExtraTreeRegressor() if is_randomised(model) else DecisionTreeRegressor()
     settings = {k: v for k, v in model.get_params().items() if k in template.get_params()}
     if is_classifier(model):
         settings.pop("criterion")

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from shaff.columns import is_missing
-from shaff.subsets import IntArray
+from shaff._missing import is_missing
+from shaff._typing import BoolArray, IntArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
+from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
     """Read a fitted HistGradientBoostingRegressor with squared loss."""
     check_is_fitted(model)
     if model.loss != "squared_error":
-        raise ValueError(
+        raise InputError(
             f"HistGradientBoostingRegressor has loss={model.loss!r}; only 'squared_error' can be "
             "replayed on subsets."
         )
@@ -122,3 +124,18 @@ def _read_tree(predictor: Any, columns: IntArray, encoded: dict[int, IntArray]) 
 def _members(bitset: Any) -> IntArray:
     words = np.ascontiguousarray(bitset, dtype="<u4")
     return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+
+
+def _category_settings(categorical: BoolArray) -> dict[str, Any]:
+    return {"categorical_features": categorical} if categorical.any() else {}
+
+
+LIBRARY = BoosterLibrary(
+    regressor="HistGradientBoostingRegressor",
+    classifier="HistGradientBoostingClassifier",
+    module="sklearn.ensemble",
+    read=read,
+    column_sampling=("max_features",),
+    category_settings=_category_settings,
+    category_codes=category_codes,
+)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from shaff._typing import BoolArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
+from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
@@ -30,7 +34,7 @@ def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]
     """LightGBM numbers the labels of pandas' categories, column by column."""
     levels = model.booster_.pandas_categorical or []
     if levels and len(levels) != len(columns):
-        raise ValueError(
+        raise InputError(
             f"The model was fitted on {len(levels)} columns of categories, X has {len(columns)}."
         )
     return {
@@ -55,7 +59,7 @@ def _parameter(parameters: dict[str, Any], name: str, default: Any) -> Any:
 def _refuse_other_kinds(dump: dict[str, Any], parameters: dict[str, Any]) -> None:
     objective = str(dump.get("objective", "")).split(" ")[0]
     if objective != "regression":
-        raise ValueError(
+        raise InputError(
             f"LGBMRegressor has objective={objective!r}; only squared loss ('regression') can be "
             "replayed on subsets."
         )
@@ -106,3 +110,21 @@ def _missing_left(node: dict[str, Any]) -> bool:
     if node["missing_type"] == "None":
         return _threshold(node) >= 0.0
     return bool(node["default_left"])
+
+
+def _category_arguments(categorical: BoolArray) -> dict[str, Any]:
+    if not categorical.any():
+        return {}
+    return {"categorical_feature": np.flatnonzero(categorical).tolist()}
+
+
+LIBRARY = BoosterLibrary(
+    regressor="LGBMRegressor",
+    classifier="LGBMClassifier",
+    module="lightgbm",
+    read=read,
+    column_sampling=("feature_fraction_bynode", "feature_fraction", "colsample_bytree"),
+    one_thread={"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
+    category_arguments=_category_arguments,
+    category_codes=category_codes,
+)

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from shaff._typing import BoolArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
+from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
@@ -62,7 +65,7 @@ def _n_trees(booster: Any, n_trees: int) -> int:
 def _refuse_other_kinds(learner: dict[str, Any]) -> None:
     objective = learner["objective"]["name"]
     if objective != "reg:squarederror":
-        raise ValueError(
+        raise InputError(
             f"XGBRegressor has objective={objective!r}; only 'reg:squarederror' can be replayed "
             "on subsets."
         )
@@ -108,3 +111,27 @@ def _category_sets(tree: dict[str, Any]) -> dict[int, list[int]]:
         strict=True,
     )
     return {node: tree["categories"][start : start + size] for node, start, size in places}
+
+
+def _category_settings(categorical: BoolArray) -> dict[str, Any]:
+    if not categorical.any():
+        return {}
+    types = ["c" if is_category else "q" for is_category in categorical]
+    return {"enable_categorical": True, "feature_types": types}
+
+
+def _takes_categories(model: Any) -> bool:
+    return bool(model.get_params()["tree_method"] != "exact")
+
+
+LIBRARY = BoosterLibrary(
+    regressor="XGBRegressor",
+    classifier="XGBClassifier",
+    module="xgboost",
+    read=read,
+    column_sampling=("colsample_bynode", "colsample_bylevel", "colsample_bytree"),
+    one_thread={"n_jobs": 1},
+    takes_categories=_takes_categories,
+    category_settings=_category_settings,
+    category_codes=category_codes,
+)

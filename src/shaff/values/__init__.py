@@ -1,1 +1,99 @@
-"""Step 2: what a subset explains."""
+"""Step 2: what a subset explains. `VALUES` is the registry of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shaff.data.problem import Problem
+from shaff.errors import InputError, InputTypeError
+from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.trees.boosters import as_regressor, is_booster
+from shaff.trees.kinds import is_forest
+from shaff.values.auto import make_auto
+from shaff.values.boosting import fitted_boosting, make_boosting
+from shaff.values.forest import fitted_forest, make_forest
+from shaff.values.stack import make_stack
+from shaff.values.surrogate import fitted_surrogate, make_surrogate
+from shaff.values.systems import as_game
+
+__all__ = ["VALUES", "fitted_values", "is_projectable", "make_values"]
+
+# Those of other systems are in `shaff.values.systems`.
+VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
+    "auto": make_auto,
+    "forest": make_forest,
+    "boosting": make_boosting,
+    "stack": make_stack,
+}
+
+
+def make_values(estimator: Any, problem: Problem) -> Game:
+    """The value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values import make_values
+    >>> X, y, _ = load_diabetes()
+    >>> make_values("forest", Problem.of(X, y, random_state=0)).name
+    'forest'
+    """
+    problem.check_varies()
+    if isinstance(estimator, ValueSetting):
+        return as_game(estimator.make(problem), estimator.name)
+    if estimator is None or isinstance(estimator, str):
+        name = estimator or "auto"
+        return as_game(_find(name)(problem), name)
+    if is_forest(estimator):
+        return make_forest(problem, estimator)
+    if is_booster(as_regressor(estimator)):
+        return make_boosting(problem, as_regressor(estimator))
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise InputTypeError(
+            "estimator must be a name, a ValueSetting, or a model with fit and predict, not "
+            f"{estimator!r}."
+        )
+    return make_surrogate(problem, estimator)
+
+
+def _find(name: str) -> Callable[[Problem], ValueFunction | Game]:
+    if name not in VALUES:
+        names = ", ".join(repr(known) for known in VALUES)
+        raise InputError(f"estimator={name!r} is unknown: use {names}, or a model.")
+    return VALUES[name]
+
+
+def is_projectable(model: Any) -> bool:
+    """Whether the trees of a model can be projected; any other model needs a surrogate."""
+    return is_forest(model) or is_booster(model)
+
+
+def fitted_values(
+    model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
+) -> Game:
+    """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
+    if is_projectable(model):
+        problem.check_varies()
+        _check_numbers(problem)
+    if is_forest(model):
+        return fitted_forest(model, problem, rows)
+    if rows == "training":
+        raise InputError(
+            f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '
+            f"{type(model).__name__} has none. Pass held-out rows."
+        )
+    if is_booster(model):
+        return fitted_boosting(model, problem)
+    return fitted_surrogate(model, problem, n_labelled)
+
+
+def _check_numbers(problem: Problem) -> None:
+    """The codes that a fitted tree gave to categories are its own."""
+    for name, is_category in zip(problem.table.names, problem.categorical, strict=True):
+        if is_category:
+            raise InputError(
+                f"Column {name!r} holds categories: pass the numbers that the model was fitted on, "
+                "or let shaff fit the model (ShapleyEffects(model).fit)."
+            )

@@ -7,15 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from shaff import _core
-from shaff.subsets import BoolArray, FloatArray, Subsets
+from shaff._threads import Cancel
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.folds import Fold
+from shaff.data.problem import Problem
+from shaff.subsets import Subsets
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
-from shaff.values.arrays import Arrays
-from shaff.values.boosters import max_native
 from shaff.values.categories import MeanTargets
-from shaff.values.cross_fitting import Fold
 from shaff.values.linear_start import LinearStart
-from shaff.values.threads import Cancel
+
+MAX_NATIVE_CATEGORIES = 255
+# A booster that splits on categories fits their noise when they have fewer rows than this.
+ROWS_PER_CATEGORY = 40
+FEW_CATEGORIES = 4
+
+
+def max_native(n_rows: int) -> int:
+    """The most categories of a column that boosters are trusted to split on themselves.
+
+    Examples
+    --------
+    >>>     >>> max_native(1600)
+    40
+    """
+    return min(MAX_NATIVE_CATEGORIES, max(FEW_CATEGORIES, n_rows // ROWS_PER_CATEGORY))
 
 
 class FoldColumns:
@@ -26,7 +42,7 @@ class FoldColumns:
     learnt from the training rows.
     """
 
-    def __init__(self, data: Arrays, fold: Fold, native: bool) -> None:
+    def __init__(self, data: Problem, fold: Fold, native: bool) -> None:
         self._means: dict[int, MeanTargets] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)
         weight, y = data.weight[fold.train], data.y[fold.train]
@@ -87,13 +103,13 @@ class BoostingFold:
 
     Parameters
     ----------
-    data : Arrays
+    data : Problem
     fold : Fold
     start : Start
     columns : FoldColumns
     """
 
-    def __init__(self, data: Arrays, fold: Fold, start: Start, columns: FoldColumns) -> None:
+    def __init__(self, data: Problem, fold: Fold, start: Start, columns: FoldColumns) -> None:
         self.data, self.fold, self.start, self.columns = data, fold, start, columns
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]

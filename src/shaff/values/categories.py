@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff.subsets import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray
 
 INNER_FOLDS = 5
 PRIOR_WEIGHT = 10.0

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr, ndtri
 
-from shaff.subsets import BoolArray, FloatArray
+from shaff._statistics import mid_ranks
+from shaff._typing import BoolArray, FloatArray
 
 RowIndex = npt.NDArray[np.intp] | None
 POINTS_AT_ONCE = 500
@@ -138,11 +139,7 @@ class CopulaCompleter:
 
     def _scores(self, points: FloatArray) -> FloatArray:
         n = len(self._sorted)
-        ranks = [
-            # Halfway between the two sides is the mean rank of ties.
-            (np.searchsorted(column, x, "left") + np.searchsorted(column, x, "right")) / 2
-            for column, x in zip(self._sorted.T, points.T, strict=True)
-        ]
+        ranks = [mid_ranks(column, x) for column, x in zip(self._sorted.T, points.T, strict=True)]
         return np.asarray(ndtri(np.clip(np.array(ranks).T / n, 0.5 / n, 1 - 0.5 / n)))
 
 

@@ -7,9 +7,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shaff.datasets import RandomState
-from shaff.subsets import BoolArray, FloatArray
-from shaff.values.arrays import Players
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.trees.kinds import paper_forest
 from shaff.values.conditionals import (
     Completer,
     Completions,
@@ -17,8 +19,8 @@ from shaff.values.conditionals import (
     EmpiricalCompleter,
     GaussianCompleter,
 )
-from shaff.values.held_out import draw_seed, fit_held_out, model_output, paper_forest
-from shaff.values.pricing import MeanValues, refuse_missing
+from shaff.values.held_out import fit_held_out, model_output
+from shaff.values.means import MeanValues, refuse_missing
 
 
 class GaussianValues(MeanValues):
@@ -37,25 +39,20 @@ class GaussianValues(MeanValues):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
+    problem : Problem
         Without missing values.
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
     estimator : scikit-learn regressor or KnownModel, optional
         By default the forest of the paper.
-    players : list of column-index arrays, optional
     conditional : {"gaussian", "copula", "empirical"}
     mean, covariance : arrays of shape (n_columns,) and (n_columns, n_columns), optional
         Of a known Gaussian distribution; estimated from X by default.
     n_draws : int
         Draws for each row; for "empirical" the largest number of weighted rows.
-    cv : int, scikit-learn splitter or None
-        Folds for estimators without out-of-bag rows.
-    n_jobs : int, optional
-    random_state : int, RandomState or None
 
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.data.problem import Problem
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.gaussian import GaussianValues
     >>> from shaff.values.held_out import KnownModel
@@ -63,7 +60,8 @@ class GaussianValues(MeanValues):
     >>> covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
     >>> X = rng.multivariate_normal(np.zeros(2), covariance, size=4000)
     >>> model = KnownModel(lambda X: X[:, 0])
-    >>> game = GaussianValues(X, X[:, 0], model, covariance=covariance, random_state=0)
+    >>> problem = Problem.of(X, X[:, 0], random_state=0)
+    >>> game = GaussianValues(problem, model, covariance=covariance)
     >>> game.values(Subsets.singletons(2)).v.round(2).tolist()
     [1.0, 0.65]
     """
@@ -72,25 +70,20 @@ class GaussianValues(MeanValues):
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         estimator: Any = None,
         *,
-        players: Players | None = None,
         conditional: Literal["gaussian", "copula", "empirical"] = "gaussian",
         mean: npt.ArrayLike | None = None,
         covariance: npt.ArrayLike | None = None,
         n_draws: int = 30,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        super().__init__(problem)
         refuse_missing(self.X, "Completion by conditional distributions")
         self._completer = _completer(self.X, conditional, mean, covariance, n_draws)
-        self._seed = draw_seed(random_state)
+        self._seed = draw_seed(problem.seed)
         estimator = paper_forest() if estimator is None else estimator
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=cv, seed=self._seed)
+        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=self._seed)
 
     def _errors(self, known: BoolArray) -> FloatArray:
         return np.stack([self._corrected_errors(columns) for columns in known])
@@ -103,7 +96,7 @@ class GaussianValues(MeanValues):
         errors: FloatArray = (self.y - _average(outputs, weights)) ** 2
         if weights is None:
             errors -= outputs.var(axis=1, ddof=1) / outputs.shape[1]
-        return np.asarray(errors.sum(axis=1))
+        return errors
 
     def _outputs(
         self, columns: BoolArray, rows: FloatArray | None
@@ -147,7 +140,7 @@ def _completer(
     if conditional == "empirical":
         return EmpiricalCompleter(X, n_draws)
     if conditional != "gaussian":
-        raise ValueError(
+        raise InputError(
             f"conditional must be 'gaussian', 'copula' or 'empirical', not {conditional!r}."
         )
     centre = X.mean(axis=0) if mean is None else np.asarray(mean, dtype=np.float64)

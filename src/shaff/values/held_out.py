@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
-from sklearn.tree import BaseDecisionTree
-from sklearn.utils import check_random_state
 
-from shaff.datasets import RandomState
-from shaff.subsets import FloatArray
+from shaff._seeds import seeded
+from shaff._typing import FloatArray
+from shaff.data.folds import make_folds
+from shaff.data.target import as_target
 from shaff.trees.bags import forest_bags
-from shaff.values.cross_fitting import make_folds
+from shaff.trees.kinds import has_bags
 
 RowArray = npt.NDArray[np.int32]
 
@@ -114,30 +113,6 @@ def model_output(model: Any, X: FloatArray) -> FloatArray:
     return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X), -1)
 
 
-def draw_seed(random_state: RandomState) -> int:
-    """One integer from a random state, drawn before any parallel work.
-
-    Examples
-    --------
-    >>> from shaff.values.held_out import draw_seed
-    >>> draw_seed(0) == draw_seed(0)
-    True
-    """
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def paper_forest(n_estimators: int = 500) -> RandomForestRegressor:
-    """The forest of the paper's experiments: ``mtry = p/3``, leaves of 5 rows or more.
-
-    Examples
-    --------
-    >>> from shaff.values.held_out import paper_forest
-    >>> paper_forest(100).n_estimators
-    100
-    """
-    return RandomForestRegressor(n_estimators, max_features=1 / 3, min_samples_leaf=5)
-
-
 def fit_held_out(
     estimator: Any, X: FloatArray, y: FloatArray, *, cv: Any = None, seed: int = 0
 ) -> HeldOut:
@@ -177,55 +152,3 @@ def fit_held_out(
     folds = make_folds(len(X), cv, random_state=seed, y=target)
     models = [clone(model).fit(X[fold.train], target[fold.train]) for fold in folds]
     return HeldOut(models, [fold.test.astype(np.int32) for fold in folds], len(X))
-
-
-def seeded(estimator: Any, seed: int) -> Any:
-    """A clone of an estimator whose random states, its own and nested ones, are set where None.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shaff.values.held_out import seeded
-    >>> seeded(DecisionTreeRegressor(), 3).random_state
-    3
-    """
-    model = clone(estimator)
-    open_states = [
-        name
-        for name, value in model.get_params().items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    ]
-    return model.set_params(**dict.fromkeys(open_states, seed))
-
-
-def as_target(y: FloatArray) -> FloatArray:
-    """What scikit-learn wants as y: one dimension for one output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.values.held_out import as_target
-    >>> as_target(np.zeros((3, 1))).shape, as_target(np.zeros((3, 2))).shape
-    ((3,), (3, 2))
-    """
-    return y[:, 0] if y.shape[1] == 1 else y
-
-
-def has_bags(model: Any) -> bool:
-    """Whether an estimator averages trees, each grown on part of the rows and on all columns.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
-    >>> from shaff.values.held_out import has_bags
-    >>> has_bags(RandomForestRegressor()), has_bags(ExtraTreesRegressor())
-    (True, False)
-    """
-    if isinstance(model, (RandomForestRegressor, ExtraTreesRegressor)):
-        return bool(model.bootstrap)
-    if not isinstance(model, BaggingRegressor):
-        return False
-    trees = model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
-    all_columns = model.max_features == 1.0 and not model.bootstrap_features
-    all_rows = not model.bootstrap and model.max_samples in (None, 1.0)
-    return bool(trees and all_columns and not all_rows)

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import ndtri
 
-from shaff.subsets import BoolArray, FloatArray
+from shaff._statistics import normal_scores
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.folds import Fold
 from shaff.values.categories import MeanTargets
-from shaff.values.cross_fitting import Fold
 
 Scale = Literal["linear", "normal_scores", "quadratic"]
 # Penalty per unit of training weight on standardised columns.
@@ -152,27 +152,6 @@ def choose_penalty(
         errors.append(error)
     best = int(np.argmin(errors))
     return PENALTIES[best], errors[best]
-
-
-def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
-    """Normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.values.linear_start import normal_scores
-    >>> normal_scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, np.nan])).round(3).tolist()
-    [0.0, nan]
-    """
-    known = np.sort(reference[~np.isnan(reference)])
-    if len(known) == 0:
-        return np.full(len(x), np.nan)
-    below = np.searchsorted(known, x, side="left")
-    upto = np.searchsorted(known, x, side="right")
-    # Ties and values between two ranks take the middle; the ends stay finite.
-    share = ((below + upto) / 2 + 0.25) / (len(known) + 0.5)
-    clipped = np.clip(share, 0.5 / (len(known) + 1), 1 - 0.5 / (len(known) + 1))
-    return np.where(np.isnan(x), np.nan, ndtri(clipped))
 
 
 def _weighted_nanmean(values: FloatArray, weight: FloatArray) -> FloatArray:

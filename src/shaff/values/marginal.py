@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from shaff.datasets import RandomState
-from shaff.subsets import BoolArray, FloatArray
-from shaff.values.arrays import Players
-from shaff.values.held_out import draw_seed, fit_held_out, model_output, paper_forest
-from shaff.values.pricing import MeanValues
-from shaff.values.tree_expectation import BackgroundArray, held_out_expectation, is_tree_model
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.trees.kinds import is_tree_model, paper_forest
+from shaff.values.held_out import fit_held_out, model_output
+from shaff.values.means import MeanValues
+from shaff.values.tree_expectation import BackgroundArray, held_out_expectation
 
 ROWS_AT_ONCE = 200_000
 
@@ -29,49 +29,41 @@ class MarginalValues(MeanValues):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
-        Missing values are taken where the estimator takes them.
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    problem : Problem
+        Missing values are taken where the estimator takes them; estimators without out-of-bag
+        rows are fitted on the folds of its ``cv``.
     estimator : scikit-learn regressor, optional
         By default the forest of the paper. Forests and trees of scikit-learn are evaluated in one
         walk of each tree for all rows and draws; other models on all completed rows.
-    players : list of column-index arrays, optional
     n_background : int or None
         Number of draws m (30 in the paper's experiments); None takes all rows of X.
-    cv : int, scikit-learn splitter or None
-        Folds for estimators without out-of-bag rows.
-    n_jobs : int, optional
-    random_state : int, RandomState or None
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
+    >>> from shaff.data.problem import Problem
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.marginal import MarginalValues
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> model = MarginalValues(X, 2 * X[:, 0], LinearRegression(), n_background=None)
+    >>> problem = Problem.of(X, 2 * X[:, 0])
+    >>> model = MarginalValues(problem, LinearRegression(), n_background=None)
     >>> model.values(Subsets.singletons(2)).v.round(2).tolist()
     [1.0, 0.0]
     """
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         estimator: Any = None,
         *,
-        players: Players | None = None,
         n_background: int | None = 30,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        super().__init__(problem)
         self.n_background = n_background
-        self._seed = draw_seed(random_state)
+        self._seed = draw_seed(problem.seed)
         estimator = paper_forest() if estimator is None else estimator
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=cv, seed=self._seed)
+        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=self._seed)
 
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
         background = np.stack([self._background(columns) for columns in known])

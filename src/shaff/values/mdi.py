@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.base import is_regressor
 
-from shaff.datasets import RandomState
+from shaff._seeds import draw_seed, seeded
+from shaff._typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.data.target import as_target
+from shaff.errors import InputTypeError
 from shaff.protocols import Values
-from shaff.subsets import FloatArray, Subsets
-from shaff.values.arrays import Players, read_arrays
-from shaff.values.held_out import as_target, draw_seed, paper_forest, seeded
-from shaff.values.variance import Outcome
+from shaff.subsets import Subsets
+from shaff.trees.kinds import is_bagged, is_forest, paper_forest
+from shaff.values.outcome import Outcome
 
 
 class MDIValues:
@@ -25,12 +28,9 @@ class MDIValues:
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    problem : Problem
     estimator : scikit-learn forest, optional
         By default the forest of the paper.
-    players : list of column-index arrays, optional
-    random_state : int, RandomState or None
 
     Attributes
     ----------
@@ -39,33 +39,30 @@ class MDIValues:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.values.held_out import paper_forest
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.trees.kinds import is_bagged, is_forest, paper_forest
     >>> from shaff.values.mdi import MDIValues
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> shares = MDIValues(X, X[:, 0], paper_forest(20), random_state=0).shares
+    >>> problem = Problem.of(X, X[:, 0], random_state=0)
+    >>> shares = MDIValues(problem, paper_forest(20)).shares
     >>> bool(shares[0] > 0.8), bool(shares[1] < 0.1)
     (True, True)
     """
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         estimator: Any = None,
-        *,
-        players: Players | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        arrays = read_arrays(X, y, players, None, None)
-        outcome = Outcome.of(arrays.y)
-        model = seeded(paper_forest() if estimator is None else estimator, draw_seed(random_state))
-        if not isinstance(model, (RandomForestRegressor, ExtraTreesRegressor)):
-            raise TypeError(f"MDI needs a forest of scikit-learn, not {type(model).__name__}.")
-        trees = model.fit(arrays.X, as_target(arrays.y)).estimators_
+        outcome = Outcome.of(problem.y)
+        model = seeded(paper_forest() if estimator is None else estimator, draw_seed(problem.seed))
+        if not is_forest(model) or is_bagged(model) or not is_regressor(model):
+            raise InputTypeError(f"MDI needs a forest of scikit-learn, not {type(model).__name__}.")
+        trees = model.fit(problem.X, as_target(problem.y)).estimators_
         decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in trees]
         # The impurity of a tree is the mean over outputs of their variances.
         by_column = np.mean(decreases, axis=0) * outcome.y.shape[1] / outcome.variance
-        self.shares = np.array([by_column[columns].sum() for columns in arrays.players])
+        self.shares = np.array([by_column[columns].sum() for columns in problem.players])
 
     @property
     def n_players(self) -> int:
@@ -78,4 +75,4 @@ class MDIValues:
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Not possible: the impurity tells of no conditional means."""
-        raise TypeError("MDI has no conditional means to predict with.")
+        raise InputTypeError("MDI has no conditional means to predict with.")

@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
-from shaff.datasets import RandomState
-from shaff.subsets import BoolArray, FloatArray
-from shaff.values.arrays import Players
-from shaff.values.held_out import draw_seed
-from shaff.values.pricing import MeanValues, refuse_missing
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.values.means import MeanValues, refuse_missing
 
 JITTER = 1e-7
 
@@ -28,42 +27,35 @@ class NeighbourValues(MeanValues):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
+    problem : Problem
         Without missing values.
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
     n_neighbours : int
         Size of a neighbourhood, the row itself included (3, as its authors recommend).
-    players : list of column-index arrays, optional
-    n_jobs : int, optional
-    random_state : int, RandomState or None
 
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.data.problem import Problem
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.neighbours import NeighbourValues
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
-    >>> model = NeighbourValues(X, X[:, 0], random_state=0)
+    >>> model = NeighbourValues(Problem.of(X, X[:, 0], random_state=0))
     >>> (model.values(Subsets.singletons(2)).v > 0.5).tolist()
     [True, False]
     """
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         *,
         n_neighbours: int = 3,
-        players: Players | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        super().__init__(problem)
         refuse_missing(self.X, "Nearest neighbours")
         self.n_neighbours = n_neighbours
         spread = self.X.std(axis=0)
         self._scale = np.where(spread > 0, spread, 1.0)
-        noise = np.random.default_rng(draw_seed(random_state)).standard_normal(self.X.shape)
+        noise = np.random.default_rng(draw_seed(problem.seed)).standard_normal(self.X.shape)
         self._points = self.X / self._scale + JITTER * noise
 
     def _errors(self, known: BoolArray) -> FloatArray:
@@ -72,7 +64,7 @@ class NeighbourValues(MeanValues):
     def _local_variance(self, columns: BoolArray) -> FloatArray:
         others = self._nearest(self._points[:, columns], None)
         neighbourhood = np.concatenate([np.arange(len(self.y))[:, None], others], axis=1)
-        variance: FloatArray = self.y[neighbourhood].var(axis=1, ddof=1).sum(axis=1)
+        variance: FloatArray = self.y[neighbourhood].var(axis=1, ddof=1)
         return variance
 
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:

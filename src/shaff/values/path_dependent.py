@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy.typing as npt
-
-from shaff.datasets import RandomState
-from shaff.subsets import BoolArray, FloatArray
-from shaff.values.arrays import Players
-from shaff.values.held_out import draw_seed, fit_held_out, paper_forest
-from shaff.values.pricing import MeanValues
-from shaff.values.tree_expectation import held_out_expectation, is_tree_model, no_background
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputTypeError
+from shaff.trees.kinds import is_tree_model, paper_forest
+from shaff.values.held_out import fit_held_out
+from shaff.values.means import MeanValues
+from shaff.values.tree_expectation import held_out_expectation, no_background
 
 
 class PathDependentValues(MeanValues):
@@ -25,46 +25,37 @@ class PathDependentValues(MeanValues):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
-        Missing values are taken where the estimator takes them.
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    problem : Problem
+        Missing values are taken where the estimator takes them; estimators without out-of-bag
+        rows are fitted on the folds of its ``cv``.
     estimator : scikit-learn tree or forest, optional
         By default the forest of the paper.
-    players : list of column-index arrays, optional
-    cv : int, scikit-learn splitter or None
-        Folds for estimators without out-of-bag rows.
-    n_jobs : int, optional
-    random_state : int, RandomState or None
 
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.data.problem import Problem
     >>> from shaff.subsets import Subsets
-    >>> from shaff.values.held_out import paper_forest
+    >>> from shaff.trees.kinds import paper_forest
     >>> from shaff.values.path_dependent import PathDependentValues
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> model = PathDependentValues(X, X[:, 0] > 0, paper_forest(20), random_state=0)
+    >>> problem = Problem.of(X, X[:, 0] > 0, random_state=0)
+    >>> model = PathDependentValues(problem, paper_forest(20))
     >>> (model.values(Subsets.singletons(2)).v > 0.5).tolist()
     [True, False]
     """
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         estimator: Any = None,
-        *,
-        players: Players | None = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        super().__init__(problem)
         estimator = paper_forest() if estimator is None else estimator
-        seed = draw_seed(random_state)
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=cv, seed=seed)
+        seed = draw_seed(problem.seed)
+        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=seed)
         if not all(is_tree_model(model) for model in self._held_out.predictors):
-            raise TypeError(
+            raise InputTypeError(
                 "Path-dependent values need a decision tree or a forest of scikit-learn, "
                 f"not {type(estimator).__name__}."
             )

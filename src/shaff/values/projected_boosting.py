@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,17 +11,21 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from shaff._seeds import LARGEST_SEED
+from shaff._threads import run_in_threads
+from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff.data.folds import Fold, make_folds
+from shaff.data.problem import Problem
+from shaff.errors import InputError
 from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, IntArray, Subsets
-from shaff.trees import read_ensemble
+from shaff.subsets import Subsets
+from shaff.trees import boosters
+from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
-from shaff.values import boosters
-from shaff.values.arrays import Arrays, Players, read_arrays
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
-from shaff.values.cross_fitting import Fold, HeldOutScore, make_folds
+from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
-from shaff.values.threads import run_in_threads
-from shaff.values.variance import Outcome
+from shaff.values.outcome import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
@@ -51,17 +56,13 @@ class ProjectedBoosting:
 
     Parameters
     ----------
-    X : float array of shape (n_rows, n_columns)
-        NaN is missing.
-    y : float array of shape (n_rows,) or (n_rows, n_outputs)
-        With several outputs there is a booster for each, and v sums errors and variances.
+    problem : Problem
+        With several outputs there is a booster for each, and v sums errors and variances. Folds
+        are those of its ``cv``, by default five; rows of one group stay in one fold; integer
+        weights count as repeated rows; the results are the same bits for any ``n_jobs``.
     estimator : regressor of scikit-learn (HistGradientBoosting), LightGBM, XGBoost or CatBoost
         Cloned for each fold and held to one thread. None is a tuned HistGradientBoosting whose
         number of trees is chosen on held-out rows.
-    players : sequence of int arrays or None
-        Columns of each player; None means one player a column.
-    categorical : bool array of shape (n_columns,) or None
-        Columns of category codes 0, 1, ...
     start : {"auto", "constant", "linear", "normal_scores", "quadratic"}
         Where boosting starts: at the mean, or at a ridge fit on the columns of U: as they are, as
         normal quantiles of their ranks, or with their squares and products. "auto" takes what
@@ -71,15 +72,6 @@ class ProjectedBoosting:
     early_stopping : bool
         Whether each subset stops after the share of the trees that is best for it: small subsets
         overfit sooner. A fold's stop is chosen on the held-out rows of the other folds.
-    cv : int, splitter or None
-        None means five folds.
-    row_groups : array of shape (n_rows,) or None
-        Rows of one group stay in one fold.
-    sample_weight : float array of shape (n_rows,) or None
-        Integer weights count as repeated rows.
-    n_jobs : int or None
-        Threads; the results are the same bits for any number.
-    random_state : int, RandomState or None
 
     Attributes
     ----------
@@ -98,11 +90,12 @@ class ProjectedBoosting:
 
     Examples
     --------
+    >>> from shaff.data.problem import Problem
     >>> from shaff.datasets import experiment_1a
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.projected_boosting import ProjectedBoosting
     >>> exp = experiment_1a(n=500, random_state=0)
-    >>> boosting = ProjectedBoosting(exp.X, exp.y, random_state=0)
+    >>> boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0))
     >>> subsets = Subsets.from_indices([[0, 1, 9], range(15)], n_players=15)
     >>> bool(abs(boosting.values(subsets).v - exp.value(subsets)).max() < 0.05)
     True
@@ -110,31 +103,21 @@ class ProjectedBoosting:
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         *,
         estimator: Any = None,
-        players: Players | None = None,
-        categorical: npt.ArrayLike | None = None,
         start: StartName = "auto",
         shrinkage: float | None = None,
         early_stopping: bool = True,
-        cv: Any = None,
-        row_groups: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
     ) -> None:
-        data = read_arrays(X, y, players, categorical, sample_weight, row_groups)
         if start not in ("auto", "constant", *SCALES):
-            raise ValueError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
+            raise InputError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
         if estimator is not None:
             boosters.check_booster(estimator)
-        self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self._set_up(problem)
         self.early_stopping = early_stopping
         self._staged = estimator is None
-        self._estimator = boosters.default_booster(len(data.X)) if self._staged else estimator
-        self._weighted = sample_weight is not None
+        self._estimator = default_booster(len(problem.X)) if self._staged else estimator
         with threadpool_limits(1, user_api="blas"):
             self._choose_start(start)
             self._grow()
@@ -144,44 +127,41 @@ class ProjectedBoosting:
     def from_fitted(
         cls,
         model: Any,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         *,
-        players: Players | None = None,
         shrinkage: float | None = None,
         early_stopping: bool = True,
-        cv: Any = None,
-        row_groups: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
     ) -> ProjectedBoosting:
         """Use the trees of a fitted booster as they are.
 
-        `X` and `y` are rows that the model was not trained on. The steps of the cells are
-        cross-fitted on folds of these rows; the start is constant.
+        The rows of the problem are rows that the model was not trained on. The steps of the cells
+        are cross-fitted on folds of these rows; the start is constant.
 
         Examples
         --------
         >>> from sklearn.ensemble import HistGradientBoostingRegressor
+        >>> from shaff.data.problem import Problem
         >>> from shaff.datasets import experiment_1a
         >>> from shaff.values.projected_boosting import ProjectedBoosting
         >>> exp = experiment_1a(n=1000, random_state=0)
         >>> model = HistGradientBoostingRegressor(max_features=0.3).fit(exp.X[:500], exp.y[:500])
-        >>> held_out = ProjectedBoosting.from_fitted(model, exp.X[500:], exp.y[500:])
-        >>> held_out.explained_variance() > 0.8
+        >>> held_out = Problem.of(exp.X[500:], exp.y[500:])
+        >>> ProjectedBoosting.from_fitted(model, held_out).explained_variance() > 0.8
         True
         """
         self = cls.__new__(cls)
-        data = read_arrays(X, y, players, None, sample_weight)
+        # What were categories are the numbers that the model knows them by.
+        data = replace(
+            problem, table=replace(problem.table, categorical=np.zeros_like(problem.categorical))
+        )
         if data.y.shape[1] != 1:
-            raise ValueError("A fitted booster explains one output; y has several.")
+            raise InputError("A fitted booster explains one output; y has several.")
         ensemble = read_ensemble(model)
         if ensemble.n_columns != data.X.shape[1]:
-            raise ValueError(
+            raise InputError(
                 f"The model was fitted on {ensemble.n_columns} columns, X has {data.X.shape[1]}."
             )
-        self._set_up(data, cv, row_groups, n_jobs, random_state)
+        self._set_up(data)
         self.early_stopping = early_stopping
         self.start_, self.n_trees_ = "constant", ensemble.n_trees
         self.gains = _shares([ensemble], data.X.shape[1])
@@ -209,7 +189,7 @@ class ProjectedBoosting:
         parts = []
         for wave in self._waves(len(masks)):
             residuals, _ = self._held_out_residuals(masks[wave])
-            parts.append(self._score.values(subsets[wave], residuals**2, influences))
+            parts.append(self._outcome.values(subsets[wave], residuals**2, influences))
         return Values.concatenate(parts)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -224,26 +204,19 @@ class ProjectedBoosting:
         if rows is None:
             residual = np.concatenate([residuals for residuals, _ in found])
             out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
-            out[:, self._score.outcome.weight == 0] = np.nan
+            out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
         return self._predict_new(masks, np.concatenate([stages for _, stages in found]), new)
 
     # Fitting ----------------------------------------------------------------------------------
 
-    def _set_up(
-        self,
-        data: Arrays,
-        cv: Any,
-        row_groups: npt.ArrayLike | None,
-        n_jobs: int | None,
-        random_state: Any,
-    ) -> None:
-        self._data, self._n_jobs = data, n_jobs
-        rng = check_random_state(random_state)
-        self._seed = int(rng.randint(2**31 - 1))
-        self.folds = make_folds(len(data.X), cv, row_groups, self._seed, data.y)
-        self._score = HeldOutScore(Outcome(data.y, data.weight), self.folds)
+    def _set_up(self, data: Problem) -> None:
+        self._data = data
+        rng = check_random_state(data.seed)
+        self._seed = int(rng.randint(LARGEST_SEED))
+        self.folds = make_folds(len(data.X), data.cv, data.row_groups, self._seed, data.y)
+        self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         self._probes = self._masks(_probes(self.n_players, rng))
 
@@ -269,7 +242,7 @@ class ProjectedBoosting:
 
     def _fit_scouts(self, starts: list[Start]) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
-        quick = boosters.default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
+        quick = default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
         sizes = np.cumsum([len(fold.test) for fold in self.folds])
         n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
         pairs = list(zip(self.folds, starts, strict=True))[:n_scouts]
@@ -315,7 +288,8 @@ class ProjectedBoosting:
         """Fit every fold's boosters and take their trees over; folds run in parallel."""
 
         def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
-            weight, order = model.train_weight if self._weighted else None, self._order(model)
+            weighted, order = self._data.sample_weight is not None, self._order(model)
+            weight = model.train_weight if weighted else None
             X, categorical = model.train_X(output)[:, order], model.columns.categorical[order]
             fitted = boosters.fit(clone, X, model.target(output), weight, categorical)
             ensemble = read_ensemble(fitted)
@@ -403,14 +377,14 @@ class ProjectedBoosting:
     def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
         weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
-        one_value = self._score.outcome.variance * weight * len(self._probes)
+        one_value = self._outcome.variance * weight * len(self._probes)
         return error < best - MIN_IMPROVEMENT * one_value
 
     # Evaluation -------------------------------------------------------------------------------
 
     def _masks(self, subsets: Subsets) -> BoolArray:
         if subsets.n_players != self.n_players:
-            raise ValueError(
+            raise InputError(
                 f"The subsets are over {subsets.n_players} players, expected {self.n_players}."
             )
         return subsets.to_columns(self._data.players, self._data.X.shape[1]).masks()
@@ -477,7 +451,7 @@ class ProjectedBoosting:
         return out
 
     def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-        return run_in_threads(function, tasks, self._n_jobs, self._cancel)
+        return run_in_threads(function, tasks, self._data.n_jobs, self._cancel)
 
 
 def _slices(n: int, size: int) -> list[slice]:

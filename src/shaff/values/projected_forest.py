@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,19 +10,20 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from shaff import _core
+from shaff._threads import run_in_threads
+from shaff._typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
 from shaff.protocols import Values
-from shaff.subsets import FloatArray, Subsets
-from shaff.trees.forest import Forest, RankedData
-from shaff.trees.growing import CategoryOrders
-from shaff.values.threads import run_in_threads
-from shaff.values.variance import Outcome
+from shaff.subsets import Subsets
+from shaff.trees.forest import RankedData
+from shaff.trees.growing import GrownForest
+from shaff.values.outcome import Outcome
 
-FOREST_ERRORS = ("unbiased", "plain")
 N_TREE_BLOCKS = 10
 _CELLS_PER_TASK = 8_000_000  # doubles that one task may hold at a time
 _CELLS_AT_ONCE = 250_000  # of which, numbers that are worked on together
 _SUBSETS_PER_TASK = 128  # share the preparation of a tree; more would leave the cache
-BagArray = npt.NDArray[np.uint16]
 
 
 class ProjectedForest:
@@ -31,74 +31,56 @@ class ProjectedForest:
 
     Parameters
     ----------
-    forest : Forest
-    X : float array of shape (n_rows, n_columns), with NaN for missing
-    y : float array of shape (n_rows,) or (n_rows, n_outputs)
-    bags : uint16 array of shape (n_trees, n_rows)
-        How often each row is in the bag of each tree; only trees whose bag lacks it predict a row.
-    sample_weight : float array of shape (n_rows,) or None
-        Of the rows that v is measured on, and in the cells beside the multiplicity in the bag.
-    cell_weight : float array of shape (n_rows,) or None
-        In the cells, where that is another: 1 if the bags were drawn by weight.
-    players : list of int arrays or None
-        The columns of each player; None makes each column a player.
+    problem : Problem
+        Its weights are those of the rows that v is measured on, and in the cells beside the
+        multiplicity in the bag. Its ``forest_error``: "plain" is the paper's squared error of the
+        finite forest; "unbiased" replaces it by an unbiased estimate of the error of the infinite
+        forest, from products of the errors of different trees, so that far fewer trees do.
+    grown : GrownForest
+        Trees, their bags (only trees whose bag lacks it predict a row) and the order in which
+        each tree sees the categories of a column.
     min_node_size : float, default=5
         Least in-bag weight of a projected cell.
-    error : {"unbiased", "plain"}, default="unbiased"
-        "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
-        unbiased estimate of the error of the infinite forest, from products of the errors of
-        different trees, so that far fewer trees do.
-    orders : CategoryOrders or None
-        For trees that see the categories of a column in an order of their own.
-    n_jobs : int or None
+    cell_weight : float array of shape (n_rows,) or None
+        In the cells, where that is another: 1 if the bags were drawn by weight.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.data.problem import Problem
     >>> from shaff.datasets import experiment_2
     >>> from shaff.subsets import Subsets
-    >>> from shaff.trees.bags import forest_bags
-    >>> from shaff.trees.forest import read_forest
+    >>> from shaff.trees.growing import GrownForest
     >>> from shaff.values.projected_forest import ProjectedForest
     >>> exp = experiment_2(n=500, random_state=0)
     >>> model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
-    >>> forest = read_forest(model.estimators_, n_columns=15)
-    >>> prf = ProjectedForest(forest, exp.X, exp.y, forest_bags(model, len(exp.X)))
+    >>> grown = GrownForest.of_fitted(model, n_rows=500)
+    >>> prf = ProjectedForest(Problem.of(exp.X, exp.y), grown)
     >>> prf.values(Subsets.from_indices([[0, 1, 2], [10]], 15)).v.round(1).tolist()
     [0.5, -0.0]
     """
 
     def __init__(
         self,
-        forest: Forest,
-        X: FloatArray,
-        y: FloatArray,
-        bags: BagArray,
+        problem: Problem,
+        grown: GrownForest,
         *,
-        sample_weight: FloatArray | None = None,
-        cell_weight: FloatArray | None = None,
-        players: Sequence[npt.NDArray[np.intp]] | None = None,
         min_node_size: float = 5,
-        error: str = "unbiased",
-        orders: CategoryOrders | None = None,
-        n_jobs: int | None = None,
+        cell_weight: FloatArray | None = None,
     ) -> None:
-        self.forest = forest
-        self.X = X
-        self.outcome = Outcome.of(y, sample_weight)
+        self.problem, self.forest = problem, grown.forest
+        self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
+        self.outcome = Outcome.of(problem.y, problem.sample_weight)
         self.cell_weight = self.outcome.weight if cell_weight is None else cell_weight
         # Errors are differences of products: far from the mean they would lose their digits.
         self._mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
         self._centred = np.ascontiguousarray(self.outcome.y - self._mean)
-        self.bags = np.ascontiguousarray(bags, dtype=np.uint16)
-        self.players = [np.array([j]) for j in range(X.shape[1])] if players is None else players
+        self.bags = np.ascontiguousarray(grown.bags, dtype=np.uint16)
+        self.orders = grown.orders
         self.min_node_size = float(min_node_size)
-        self.error = error
-        self.orders = CategoryOrders.none() if orders is None else orders
-        self.n_jobs = n_jobs
-        self._ranked = RankedData.from_matrix(X)
-        self._cuts = self._ranked.cuts(forest)
+        self.error = problem.forest_error
+        self._ranked = RankedData.from_matrix(self.X)
+        self._cuts = self._ranked.cuts(self.forest)
         self._block_counts = [self._count_predictions(trees) for trees in self.tree_blocks]
         self._n_predictions = np.sum(self._block_counts, axis=0)
         self._check_predictions()
@@ -125,7 +107,7 @@ class ProjectedForest:
         needed = 2 if self.error == "unbiased" else 1
         if (self._n_predictions < needed).all():
             trees = "two trees" if needed == 2 else "any tree"
-            raise ValueError(
+            raise InputError(
                 f"No row is out of bag in {trees}: grow more trees"
                 + (', or use forest_error="plain".' if needed == 2 else ".")
             )
@@ -137,10 +119,8 @@ class ProjectedForest:
         blocks = self._blocks(columns, len(self.tree_blocks) if influences else 1)
         tasks = [(block, influences, cancel) for block in blocks]
         priced = Values.concatenate(run_in_threads(self._price, tasks, self.n_jobs, cancel))
-        empty = subsets.sizes == 0
-        for array in (priced.v, priced.influences, priced.replicates, priced.by_output):
-            if array is not None:
-                array[empty] = 0.0
+        if priced.replicates is not None:
+            priced.replicates[subsets.sizes == 0] = 0.0
         return replace(priced, subsets=subsets)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -166,19 +146,18 @@ class ProjectedForest:
     def _with_queries(self, rows: FloatArray) -> ProjectedForest:
         """The same forest with further rows that are in no bag."""
         n_new, n_outputs = len(rows), self.outcome.y.shape[1]
-        weight = np.append(self.outcome.weight, np.zeros(n_new))  # so that the mean stays
+        y = np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))])
+        more = replace(
+            self.problem.with_matrix(np.vstack([self.X, self._known_categories(rows)])),
+            target=replace(self.problem.target, y=y),
+            sample_weight=np.append(self.outcome.weight, np.zeros(n_new)),  # the mean stays
+        )
+        bags = np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)])
         return ProjectedForest(
-            self.forest,
-            np.vstack([self.X, self._known_categories(rows)]),
-            np.vstack([self.outcome.y, np.zeros((n_new, n_outputs))]),
-            np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)]),
-            sample_weight=weight,
-            cell_weight=np.append(self.cell_weight, np.zeros(n_new)),
-            players=self.players,
+            more,
+            GrownForest(self.forest, bags, self.orders),
             min_node_size=self.min_node_size,
-            error=self.error,
-            orders=self.orders,
-            n_jobs=self.n_jobs,
+            cell_weight=np.append(self.cell_weight, np.zeros(n_new)),
         )
 
     def _known_categories(self, rows: FloatArray) -> FloatArray:
@@ -249,24 +228,17 @@ class ProjectedForest:
         """From the sums over the trees of each block."""
         total = np.sum([block_total for block_total, _ in sums], axis=0)
         squares = np.sum([block_squares for _, block_squares in sums], axis=0)
-        by_output, usable = self._errors(total, squares, self._n_predictions)
-        errors = by_output.sum(axis=2)
-        v = self.outcome.explained(errors, usable)
-        v_by_output = self.outcome.explained_by_output(by_output, usable)
-        if not influences:
-            return Values(columns, v, by_output=v_by_output)
-        # A row without an error counts as an average one.
-        mean_error = (1 - v[:, None]) * self.outcome.variance
-        psi = self.outcome.influences(np.where(usable, errors, mean_error), v)
+        errors, _ = self._errors(total, squares, self._n_predictions)
+        priced = self.outcome.values(columns, errors, influences)
         if len(sums) == 1:
-            return Values(columns, v, psi, by_output=v_by_output)
+            return priced
         replicates = [
             self._without(n_left_out, total - block_total, squares - block_squares)
             for n_left_out, (block_total, block_squares) in zip(
                 self._block_counts, sums, strict=True
             )
         ]
-        return Values(columns, v, psi, np.column_stack(replicates), v_by_output)
+        return replace(priced, replicates=np.column_stack(replicates))
 
     def _without(
         self, n_left_out: npt.NDArray[np.intp], total: FloatArray, squares: FloatArray
@@ -278,7 +250,7 @@ class ProjectedForest:
     def _errors(
         self, total: FloatArray, squares: FloatArray, count: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Squared error of each row and output, and which rows have one; 0 for the others."""
+        """Squared error of each row and output, NaN for rows without, and which rows have one."""
         y, n_trees = self._centred, count[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.error == "plain":
@@ -289,5 +261,5 @@ class ProjectedForest:
                 errors_squared = n_trees * y**2 - 2 * y * total + squares
                 errors = (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1))
                 usable = count >= 2
-        errors[:, ~usable] = 0.0
+        errors[:, ~usable] = np.nan
         return errors, usable

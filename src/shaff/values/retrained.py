@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
-from sklearn.tree import BaseDecisionTree
 
-from shaff.datasets import RandomState
-from shaff.subsets import BoolArray, FloatArray
-from shaff.values.arrays import Players
-from shaff.values.held_out import draw_seed, fit_held_out, paper_forest
-from shaff.values.pricing import MeanValues
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.trees.kinds import paper_forest, with_depth
+from shaff.values.held_out import fit_held_out
+from shaff.values.means import MeanValues
 
 
 class RetrainedValues(MeanValues):
@@ -26,28 +23,24 @@ class RetrainedValues(MeanValues):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
-        Missing values are taken where the estimator takes them.
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
+    problem : Problem
+        Missing values are taken where the estimator takes them; estimators without out-of-bag
+        rows are fitted on the folds of its ``cv``.
     estimator : scikit-learn regressor, optional
         By default the forest of the paper.
-    players : list of column-index arrays, optional
     small_depth : int or None
         Depth of forests on at most two columns; None for no limit.
-    cv : int, scikit-learn splitter or None
-        Folds for estimators without out-of-bag rows.
-    n_jobs : int, optional
-        Subsets fitted at once, in processes; leave the estimator's own ``n_jobs`` at None.
-    random_state : int, RandomState or None
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
+    >>> from shaff.data.problem import Problem
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.retrained import RetrainedValues
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> model = RetrainedValues(X, 2 * X[:, 0], LinearRegression(), random_state=0)
+    >>> problem = Problem.of(X, 2 * X[:, 0], random_state=0)
+    >>> model = RetrainedValues(problem, LinearRegression())
     >>> (model.values(Subsets.singletons(2)).v > 0.5).tolist()
     [True, False]
     """
@@ -57,20 +50,15 @@ class RetrainedValues(MeanValues):
 
     def __init__(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        problem: Problem,
         estimator: Any = None,
         *,
-        players: Players | None = None,
         small_depth: int | None = 6,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
-        super().__init__(X, y, players=players, n_jobs=n_jobs)
+        super().__init__(problem)
         self.estimator = paper_forest() if estimator is None else estimator
-        self.small_depth, self.cv = small_depth, cv
-        self._seed = draw_seed(random_state)
+        self.small_depth, self.cv = small_depth, problem.cv
+        self._seed = draw_seed(problem.seed)
 
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
         return np.stack([self._refit(columns, rows) for columns in known])
@@ -85,17 +73,4 @@ class RetrainedValues(MeanValues):
     def _estimator_for(self, n_columns: int) -> Any:
         if n_columns > 2 or self.small_depth is None:
             return self.estimator
-        return _with_depth(self.estimator, self.small_depth)
-
-
-def _with_depth(estimator: Any, depth: int) -> Any:
-    """A clone of a forest with trees of at most this depth; other estimators stay as they are."""
-    if isinstance(estimator, BaggingRegressor) and isinstance(
-        estimator.estimator, BaseDecisionTree
-    ):
-        name, limit = "estimator__max_depth", estimator.estimator.max_depth
-    elif isinstance(estimator, (RandomForestRegressor, ExtraTreesRegressor)):
-        name, limit = "max_depth", estimator.max_depth
-    else:
-        return estimator
-    return clone(estimator).set_params(**{name: depth if limit is None else min(depth, limit)})
+        return with_depth(self.estimator, self.small_depth)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from shaff._seeds import draw_seed
+from shaff._typing import FloatArray
+from shaff.data.folds import make_folds
+from shaff.data.problem import Problem
 from shaff.protocols import Values
-from shaff.subsets import FloatArray, Subsets
-from shaff.values.arrays import read_arrays
-from shaff.values.cross_fitting import HeldOutScore, make_folds
+from shaff.subsets import Subsets
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty
-from shaff.values.variance import Outcome
+from shaff.values.outcome import Outcome
 
 
 class RidgeValues:
@@ -22,47 +21,29 @@ class RidgeValues:
 
     Parameters
     ----------
-    X : float array of shape (n_rows, n_columns)
-        NaN is missing; it takes the column's mean inside the fold.
-    y : float array of shape (n_rows,) or (n_rows, n_outputs)
-    players : sequence of int arrays or None
-        Columns of each player; None means one player a column.
-    categorical : bool array of shape (n_columns,) or None
-        Columns of category codes: replaced by mean targets, learnt inside the fold.
+    problem : Problem
+        A missing value takes the column's mean inside the fold; categories are replaced by mean
+        targets, learnt inside the fold. The folds are those of `ProjectedBoosting`.
     scale : {"linear", "normal_scores"}
         Whether columns enter as they are or as normal quantiles of their ranks.
-    cv, row_groups, sample_weight, random_state
-        As in `ProjectedBoosting`; the same arguments give the same folds.
 
     Examples
     --------
+    >>> from shaff.data.problem import Problem
     >>> from shaff.datasets import experiment_1a
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.ridge import RidgeValues
     >>> exp = experiment_1a(n=1000, random_state=0)
-    >>> ridge = RidgeValues(exp.X, exp.y, random_state=0)
+    >>> ridge = RidgeValues(Problem.of(exp.X, exp.y, random_state=0))
     >>> ridge.values(Subsets.full(15)).v.round(2).tolist()
     [0.95]
     """
 
-    def __init__(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        *,
-        players: Any = None,
-        categorical: npt.ArrayLike | None = None,
-        scale: Scale = "linear",
-        cv: Any = None,
-        row_groups: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        random_state: Any = None,
-    ) -> None:
-        data = read_arrays(X, y, players, categorical, sample_weight, row_groups)
-        self._data = data
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        folds = make_folds(len(data.X), cv, row_groups, seed, data.y)
-        self._score = HeldOutScore(Outcome(data.y, data.weight), folds)
+    def __init__(self, problem: Problem, *, scale: Scale = "linear") -> None:
+        data = self._data = problem
+        seed = draw_seed(problem.seed)
+        folds = make_folds(len(data.X), data.cv, data.row_groups, seed, data.y)
+        self._outcome = Outcome.held_out(data, folds)
         with threadpool_limits(1, user_api="blas"):
             self._starts = [
                 LinearStart(
@@ -83,8 +64,8 @@ class RidgeValues:
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset."""
-        error = (self._data.y[None] - np.nan_to_num(self.predict(subsets))) ** 2
-        return self._score.values(subsets, error.sum(axis=2), influences)
+        errors = (self._data.y[None] - self.predict(subsets)) ** 2
+        return self._outcome.values(subsets, errors, influences)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means, shape (n_subsets, n_rows, n_outputs).

@@ -9,9 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from shaff.protocols import ValueFunction, Values
-from shaff.subsets import BoolArray, FloatArray, Subsets
-from shaff.values.variance import Outcome
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.protocols import Game, ValueFunction, Values
+from shaff.subsets import Subsets
+from shaff.values.boosting import make_boosting
+from shaff.values.forest import NO_SPLITS, make_forest
+from shaff.values.outcome import Outcome
+from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.ridge import RidgeValues
 
 # Subsets at a time: the predictions of all parts are held for each.
 BLOCK = 32
@@ -28,21 +35,22 @@ class StackedValues:
     ----------
     parts : sequence of ValueFunction
         Their ``predict(subsets)`` must be out of sample; NaN where a part cannot predict a row.
-    y : float array of shape (n_rows,) or (n_rows, n_outputs)
+    problem : Problem
     fold_of : int array of shape (n_rows,)
         The fold of each row; rows that belong together have one fold.
-    sample_weight : float array of shape (n_rows,) or None
 
     Examples
     --------
     >>> import numpy as np
+    >>> from shaff.data.problem import Problem
     >>> from shaff.datasets import experiment_1a
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.ridge import RidgeValues
     >>> from shaff.values.stack import StackedValues
     >>> exp = experiment_1a(n=500, random_state=0)
-    >>> parts = [RidgeValues(exp.X, exp.y, scale=s) for s in ("linear", "normal_scores")]
-    >>> stack = StackedValues(parts, exp.y, np.arange(500) % 5)
+    >>> problem = Problem.of(exp.X, exp.y, random_state=0)
+    >>> parts = [RidgeValues(problem, scale=s) for s in ("linear", "normal_scores")]
+    >>> stack = StackedValues(parts, problem, np.arange(500) % 5)
     >>> stack.values(Subsets.full(15)).v.round(1).tolist()
     [0.9]
     """
@@ -50,12 +58,11 @@ class StackedValues:
     def __init__(
         self,
         parts: Sequence[ValueFunction],
-        y: FloatArray,
+        problem: Problem,
         fold_of: npt.NDArray[np.intp],
-        sample_weight: FloatArray | None = None,
     ) -> None:
         self.parts = list(parts)
-        self.outcome = Outcome.of(y, sample_weight)
+        self.outcome = Outcome.of(problem.y, problem.sample_weight)
         self.fold_of = fold_of
 
     @property
@@ -72,7 +79,7 @@ class StackedValues:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
         held_out = self._held_out(subsets)
         if rows is None:
-            return np.stack([self._combine(predictions)[0] for predictions in held_out])
+            return np.stack([self._combine(predictions) for predictions in held_out])
         new = np.stack([part.predict(subsets, rows) for part in self.parts], axis=1)
         everyone = np.ones(len(self.fold_of), dtype=bool)
         mixes = [self._mix(predictions, everyone) for predictions in held_out]
@@ -83,31 +90,16 @@ class StackedValues:
         return np.stack([part.predict(subsets) for part in self.parts], axis=1)
 
     def _price(self, subsets: Subsets, influences: bool) -> Values:
-        combined = [self._combine(predictions) for predictions in self._held_out(subsets)]
-        means = np.stack([mean for mean, _ in combined])
-        usable = np.asarray(combined[0][1])
-        squares = (self.outcome.y - means) ** 2
-        errors = squares.sum(axis=2)
-        v = self.outcome.explained(errors, usable)
-        empty = subsets.sizes == 0
-        v[empty] = 0.0
-        by_output = self.outcome.explained_by_output(squares, usable)
-        if by_output is not None:
-            by_output[empty] = 0.0
-        if not influences:
-            return Values(subsets, v, by_output=by_output)
-        errors = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
-        psi = self.outcome.influences(errors, v)
-        psi[empty] = 0.0
-        return Values(subsets, v, psi, by_output=by_output)
+        means = np.stack([self._combine(predictions) for predictions in self._held_out(subsets)])
+        return self.outcome.values(subsets, (self.outcome.y - means) ** 2, influences)
 
-    def _combine(self, predictions: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Each row's combination as the other folds have it, and which rows have one."""
-        combined = np.empty_like(predictions[0])
+    def _combine(self, predictions: FloatArray) -> FloatArray:
+        """Each row's combination as the other folds have it; NaN where a part has none."""
+        combined: FloatArray = np.empty_like(predictions[0])
         for fold in np.unique(self.fold_of):
             rows = self.fold_of == fold
             combined[rows] = self._mix(predictions, ~rows).of(predictions[:, rows])
-        return combined, _usable(predictions)
+        return combined
 
     def _mix(self, predictions: FloatArray, rows: BoolArray) -> _Mix:
         """Non-negative least squares on some rows, about the mean of their y.
@@ -146,3 +138,28 @@ class _Mix:
 def _usable(predictions: FloatArray) -> BoolArray:
     """Rows that all parts predict."""
     return np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
+
+
+def make_stack(problem: Problem) -> Game:
+    """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    if problem.has_splits:
+        raise InputError(NO_SPLITS)
+    forest = make_forest(problem)
+    return stacked(problem, make_boosting(problem), forest)
+
+
+def stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
+    """The stack of a booster and a forest that are there already, with a ridge."""
+    assert isinstance(boosting.values, ProjectedBoosting)
+    fold_of = np.zeros(len(problem.X), dtype=np.intp)
+    for k, fold in enumerate(boosting.values.folds):
+        fold_of[fold.test] = k
+    parts = [RidgeValues(problem), forest.values, boosting.values]
+    note = "Stack of ridge, projected forest and projected boosting."
+    return Game(
+        StackedValues(parts, problem, fold_of),
+        "stack",
+        boosting.gains,
+        forest.forest,
+        (note, *boosting.notes),
+    )

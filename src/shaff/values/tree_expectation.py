@@ -6,30 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import BaseDecisionTree
 
 from shaff._core import add_tree_expectation
-from shaff.subsets import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray
 from shaff.values.held_out import HeldOut
 
 BackgroundArray = npt.NDArray[np.int32]
-
-
-def is_tree_model(model: Any) -> bool:
-    """Whether a fitted model is a scikit-learn tree or an average of them over all columns.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shaff.values.tree_expectation import is_tree_model
-    >>> is_tree_model(DecisionTreeRegressor().fit([[0], [1]], [0, 1]))
-    True
-    """
-    if isinstance(model, BaggingRegressor):
-        whole = model.max_features == 1.0 and not model.bootstrap_features
-        return whole and all(isinstance(tree, BaseDecisionTree) for tree in model.estimators_)
-    return isinstance(model, (BaseDecisionTree, RandomForestRegressor, ExtraTreesRegressor))
 
 
 def held_out_expectation(

@@ -11,49 +11,14 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
 from shaff.protocols import Values
-from shaff.subsets import BoolArray, FloatArray, Subsets
-from shaff.values.arrays import Players, read_arrays
-from shaff.values.variance import Outcome
+from shaff.subsets import Subsets
+from shaff.values.outcome import Outcome
 
 BLOCK = 8
-
-
-def price(
-    subsets: Subsets, errors: FloatArray, outcome: Outcome, influences: bool = False
-) -> Values:
-    """Values of subsets from the squared errors of their conditional means.
-
-    Parameters
-    ----------
-    subsets : Subsets
-    errors : float array of shape (n_subsets, n_rows)
-        Summed over the outputs. NaN where a row has no out-of-sample prediction; such rows drop
-        out for all of the subsets.
-    outcome : Outcome
-    influences : bool
-        Also return each row's influence on v (ALGORITHMS section 6).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.subsets import Subsets
-    >>> from shaff.values.pricing import price
-    >>> from shaff.values.variance import Outcome
-    >>> outcome = Outcome.of(np.array([-1.0, 1.0, 0.0]))
-    >>> price(Subsets.full(2), np.array([[0.5, 0.5, np.nan]]), outcome).v.tolist()
-    [0.5]
-    """
-    usable = np.asarray(np.isfinite(errors).all(axis=0))
-    v = outcome.explained(errors, usable)
-    empty = subsets.sizes == 0
-    v[empty] = 0.0
-    if not influences:
-        return Values(subsets, v)
-    filled = np.where(usable, errors, errors[:, usable].mean(axis=1, keepdims=True))
-    psi = outcome.influences(filled, v)
-    psi[empty] = 0.0
-    return Values(subsets, v, psi)
 
 
 def refuse_missing(X: FloatArray, method: str) -> None:
@@ -62,13 +27,13 @@ def refuse_missing(X: FloatArray, method: str) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.values.pricing import refuse_missing
+    >>> from shaff.values.means import refuse_missing
     >>> refuse_missing(np.array([[np.nan]]), "Nearest neighbours")
     Traceback (most recent call last):
     ValueError: Nearest neighbours cannot take missing values: fill them in or use another method.
     """
     if np.isnan(X).any():
-        raise ValueError(
+        raise InputError(
             f"{method} cannot take missing values: fill them in or use another method."
         )
 
@@ -81,28 +46,16 @@ class MeanValues(ABC):
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_columns)
-    y : array of shape (n_rows,) or (n_rows, n_outputs)
-    players : list of column-index arrays, optional
-    n_jobs : int, optional
-        Blocks of subsets evaluated at once; the values do not depend on it.
+    problem : Problem
+        Its ``n_jobs`` blocks of subsets are evaluated at once; the values do not depend on it.
     """
 
     _prefer: Literal["threads", "processes"] = "threads"
     _block = BLOCK
 
-    def __init__(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        *,
-        players: Players | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        arrays = read_arrays(X, y, players, None, None)
-        self.X, self.players = arrays.X, arrays.players
-        self.outcome = Outcome.of(arrays.y)
-        self.n_jobs = n_jobs
+    def __init__(self, problem: Problem) -> None:
+        self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
+        self.outcome = Outcome.of(problem.y, problem.sample_weight)
 
     @property
     def y(self) -> FloatArray:
@@ -121,9 +74,8 @@ class MeanValues(ABC):
         ``rows=None``: the rows of X, each predicted out of sample (NaN where that cannot be)."""
 
     def _errors(self, known: BoolArray) -> FloatArray:
-        """Squared error of each row of X, shape (n_subsets, n_rows)."""
-        errors: FloatArray = ((self.y - self._means(known, None)) ** 2).sum(axis=2)
-        return errors
+        """Squared error of each row of X, shape (n_subsets, n_rows, n_outputs)."""
+        return np.asarray((self.y - self._means(known, None)) ** 2)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; see `shaff.protocols.ValueFunction`."""
@@ -154,11 +106,11 @@ class MeanValues(ABC):
 
     def _block_values(self, subsets: Subsets, influences: bool) -> Values:
         known = self._columns(subsets)
-        errors = np.zeros((len(known), len(self.y)))
+        errors = np.zeros((len(known), *self.y.shape))
         some = known.any(axis=1)
         if some.any():
             errors[some] = self._errors(known[some])
-        return price(subsets, errors, self.outcome, influences)
+        return self.outcome.values(subsets, errors, influences)
 
     def _block_means(self, subsets: Subsets, rows: FloatArray | None) -> FloatArray:
         known = self._columns(subsets)

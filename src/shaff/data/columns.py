@@ -14,8 +14,10 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from shaff._missing import is_missing
+from shaff._typing import BoolArray, FloatArray
 from shaff._words import column_sentence
-from shaff.subsets import BoolArray, FloatArray
+from shaff.errors import InputError, InputTypeError
 
 MIN_ROWS = 10
 # What may name a category: things that print as what they are.
@@ -58,18 +60,18 @@ def check_table(X: Any) -> None:
 
     Examples
     --------
-    >>> from shaff.columns import check_table
+    >>> from shaff.data.columns import check_table
     >>> check_table({"a": [1, 2]})
     Traceback (most recent call last):
         ...
     TypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
-        raise TypeError(
+        raise InputTypeError(
             f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
         )
     if not is_frame(X) and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(
+        raise InputTypeError(
             f"X is a {type(X).__name__}, whose rows are not there yet: collect them first, such as "
             "X.collect()."
         )
@@ -80,7 +82,7 @@ def looks_like_code(label: str) -> bool:
 
     Examples
     --------
-    >>> from shaff.columns import looks_like_code
+    >>> from shaff.data.columns import looks_like_code
     >>> [looks_like_code(label) for label in ("02139", "0.25", "07", "2139")]
     [True, False, False, False]
     """
@@ -96,7 +98,7 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
     Examples
     --------
     >>> import pandas as pd
-    >>> from shaff.columns import read_table
+    >>> from shaff.data.columns import read_table
     >>> table = read_table(pd.DataFrame({"a": [1, 2, None], "b": ["u", "v", "u"]}))
     >>> table.X.tolist(), table.categorical.tolist()
     ([[1.0, 0.0], [2.0, 1.0], [nan, 0.0]], [False, True])
@@ -118,7 +120,7 @@ def recode(X: Any, codes: Mapping[str, Mapping[str, float]]) -> Any:
     Examples
     --------
     >>> import pandas as pd
-    >>> from shaff.columns import recode
+    >>> from shaff.data.columns import recode
     >>> recode(pd.DataFrame({"town": ["Rome", "Oslo", "Bern"]}), {"town": {"Rome": 0, "Oslo": 1}})
        town
     0   0.0
@@ -176,14 +178,14 @@ def _column_names(X: Any) -> tuple[str, ...]:
     names = tuple(str(name) for name in (getattr(X, "columns", ()) if named is None else named))
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"Column {double!r} occurs more than once: rename one of them.")
+        raise InputError(f"Column {double!r} occurs more than once: rename one of them.")
     return names
 
 
 def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str, ...]) -> set[str]:
     if isinstance(categorical, str):
         if categorical != "auto":
-            raise ValueError(f'categorical={categorical!r}: pass "auto" or a list of columns.')
+            raise InputError(f'categorical={categorical!r}: pass "auto" or a list of columns.')
         return set()
     return {names[j] for j in (_column_index(c, names, "categorical") for c in categorical)}
 
@@ -194,7 +196,7 @@ def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> i
     whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
     if whole and 0 <= int(column) < len(names):
         return int(column)
-    raise ValueError(f"{argument} names the column {column!r}, which the data do not have.")
+    raise InputError(f"{argument} names the column {column!r}, which the data do not have.")
 
 
 class Column(NamedTuple):
@@ -223,7 +225,9 @@ def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Colu
     if column.null_count() == len(column):
         return Column(np.full(len(column), np.nan))  # polars and pyarrow have a type for it
     kind = dtype if dtype != nw.Unknown else getattr(nw.to_native(column), "dtype", dtype)
-    raise TypeError(f"Column {name!r} holds {kind}, which shaff cannot read: {_remedy(str(kind))}.")
+    raise InputTypeError(
+        f"Column {name!r} holds {kind}, which shaff cannot read: {_remedy(str(kind))}."
+    )
 
 
 def _remedy(kind: str) -> str:
@@ -261,7 +265,7 @@ def is_number(label: str) -> bool:
 
     Examples
     --------
-    >>> from shaff.columns import is_number
+    >>> from shaff.data.columns import is_number
     >>> [is_number(label) for label in ("-1.5e3", "1,234.50", "1,5", "nan", "3rd")]
     [True, True, True, False, False]
     """
@@ -279,13 +283,6 @@ def _read_objects(values: list[Any], name: str) -> Column:
     if all(isinstance(v, date | timedelta) for v in known):
         return Column(_days(values), note="holds dates or durations: read as days.")
     return _categories(values, name)
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA, which alone has no truth value when compared."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, Number) and bool(value != value)
 
 
 def _numbers(column: nw.Series[Any]) -> FloatArray:
@@ -316,7 +313,7 @@ def _categories(values: list[Any], name: str) -> Column:
     kinds = {type(v) for v in known}
     bad = next((kind for kind in kinds if not issubclass(kind, _LABELS)), None)
     if bad is not None:
-        raise TypeError(
+        raise InputTypeError(
             f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
             "drop or convert it."
         )
@@ -347,7 +344,7 @@ def _check_columns(table: Table) -> None:
     ):
         if is_bad.any():
             names = [table.names[j] for j in np.flatnonzero(is_bad)]
-            raise ValueError(column_sentence(names, said))
+            raise InputError(column_sentence(names, said))
 
 
 def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
@@ -356,7 +353,7 @@ def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.columns import take_rows
+    >>> from shaff.data.columns import take_rows
     >>> take_rows(["a", "b", "c"], np.array([0, 2])).tolist()
     ['a', 'c']
     """
@@ -374,7 +371,7 @@ def in_order(X: Any, names: Sequence[str] | None) -> Any:
     Examples
     --------
     >>> import pandas as pd
-    >>> from shaff.columns import in_order
+    >>> from shaff.data.columns import in_order
     >>> in_order(pd.DataFrame({"a": [1], "b": [2]}), ["b", "a"]).columns.tolist()
     ['b', 'a']
     """
@@ -387,7 +384,7 @@ def in_order(X: Any, names: Sequence[str] | None) -> Any:
     if sorted(wanted) != sorted(column_of):
         lacking = [name for name in wanted if name not in column_of]
         what = f"X lacks {lacking[0]!r}" if lacking else f"X has {len(column_of)}"
-        raise ValueError(f"The model was fitted on {len(wanted)} columns by name; {what}.")
+        raise InputError(f"The model was fitted on {len(wanted)} columns by name; {what}.")
     return frame.select([column_of[name] for name in wanted]).to_native()
 
 
@@ -398,25 +395,25 @@ def read_players(
 
     Examples
     --------
-    >>> from shaff.columns import read_players
+    >>> from shaff.data.columns import read_players
     >>> read_players({"both": ["a", "c"]}, ("a", "b", "c"))[1]
     ('both', 'b')
     """
     if groups is None:
         return [np.array([j]) for j in range(len(names))], names
     if not isinstance(groups, Mapping):
-        raise TypeError("groups must map the name of each group to its list of columns.")
+        raise InputTypeError("groups must map the name of each group to its list of columns.")
     group_of: dict[int, str] = {}
     for label, columns in groups.items():
         if not list(columns):
-            raise ValueError(f"The group {label!r} has no columns: name some, or leave it out.")
+            raise InputError(f"The group {label!r} has no columns: name some, or leave it out.")
         for j in (_column_index(c, names, f"groups[{label!r}]") for c in columns):
             if j in group_of:
-                raise ValueError(f"Column {names[j]!r} is in two groups.")
+                raise InputError(f"Column {names[j]!r} is in two groups.")
             group_of[j] = str(label)
     members: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         if j not in group_of and name in groups:
-            raise ValueError(f"The group {name!r} has the name of a column outside of it.")
+            raise InputError(f"The group {name!r} has the name of a column outside of it.")
         members.setdefault(group_of.get(j, name), []).append(j)
     return [np.array(columns) for columns in members.values()], tuple(members)

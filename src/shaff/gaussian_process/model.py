@@ -8,9 +8,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shaff.solve.hyperparameters import Hyperparameters, Observations, root_mean_square
-from shaff.solve.odd_process import OddPosterior, Pairing, Points, Proxy
-from shaff.subsets import FloatArray, Subsets
+from shaff._typing import FloatArray
+from shaff.gaussian_process.hyperparameters import Hyperparameters, Observations, root_mean_square
+from shaff.gaussian_process.kernel import Points
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.pairing import Pairing
+from shaff.gaussian_process.posterior import OddPosterior
+from shaff.subsets import Subsets
 
 OVERCONFIDENCE = 3.0
 

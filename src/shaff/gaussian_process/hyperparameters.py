@@ -8,8 +8,10 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.optimize import Bounds, minimize
 
-from shaff.solve.odd_process import OddKernel, Points, Proxy, decays, stable_cholesky
-from shaff.subsets import FloatArray
+from shaff._typing import FloatArray
+from shaff.gaussian_process.kernel import OddKernel, Points, decays
+from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.posterior import stable_cholesky
 
 # Order of the logs of the hyper-parameters; the rates, one a player, follow.
 SIGNAL, LINEAR, NOISE, PROXY, RATES = range(5)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from shaff._words import listed
+from shaff.data.columns import CODE, MOST
+from shaff.data.rows import draw_rows
+from shaff.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET = (".parquet", ".pq")
+BATCH_ROWS = 65_536
 _NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 # Words for "missing", in columns of numbers or dates; in other columns they are categories.
 _BLANKS = {"?", "-", "--", ".", "..", "*", "n/a", "n.a.", "na", "#n/a", "nil", "none", "missing"}
@@ -46,19 +53,19 @@ def check_file(path: Path) -> str:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from shaff._tables import check_file
+    >>> from shaff.data.files import check_file
     >>> check_file(Path("none.csv"))
     Traceback (most recent call last):
         ...
     ValueError: there is no file none.csv.
     """
     if not path.exists():
-        raise ValueError(f"there is no file {path}.")
+        raise InputError(f"there is no file {path}.")
     suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
     kind = "".join(suffixes).lower()
     if kind not in (*CSV, *PARQUET):
         endings = ", ".join((*CSV, *PARQUET))
-        raise ValueError(f"cannot read {path}: its name must end in one of {endings}.")
+        raise InputError(f"cannot read {path}: its name must end in one of {endings}.")
     return kind
 
 
@@ -69,7 +76,7 @@ def read_file(path: Path, max_rows: int, seed: int) -> TableFile:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from shaff._tables import read_file
+    >>> from shaff.data.files import read_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("size;day\\n1,5;2020-01-31\\n?;2020-02-29\\n")
@@ -83,12 +90,10 @@ def read_file(path: Path, max_rows: int, seed: int) -> TableFile:
     try:
         if kind in CSV:
             return _read_csv(path)
-        from shaff.row_sample import read_parquet_sample
-
         return TableFile(*read_parquet_sample(path, max_rows, seed), {})
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError, csv.Error) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"cannot read {path}: {reason}") from error
+        raise InputError(f"cannot read {path}: {reason}") from error
 
 
 def _read_csv(path: Path) -> TableFile:
@@ -97,7 +102,7 @@ def _read_csv(path: Path) -> TableFile:
     separator, names = _header(path)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{path} has more than one column named {twice[0]!r}.")
+        raise InputError(f"{path} has more than one column named {twice[0]!r}.")
     # All as text: the whole column decides its type.
     text = pl.read_csv(path, separator=separator, null_values=_NULLS, infer_schema_length=0)
     columns, said = [], {}
@@ -120,8 +125,6 @@ def _header(path: Path) -> tuple[str, list[str]]:
 
 def _typed(text: pl.Series, has_comma: bool) -> tuple[pl.Series, str]:
     """Numbers, truth values or dates, if the text spells them, and what to say about it."""
-    from shaff.columns import CODE
-
     bare = text.str.strip_chars()
     lower = bare.str.to_lowercase()
     if bare.count() == 0:
@@ -172,8 +175,6 @@ def _unread(column: pl.Series, bare: pl.Series) -> list[str]:
 
 def _is_accepted(column: pl.Series, bare: pl.Series) -> bool:
     """All is read but words for "missing", or nearly all but a few words of any kind."""
-    from shaff.columns import MOST
-
     if column.count() == bare.count():
         return True
     others = _unread(column, bare)
@@ -188,3 +189,51 @@ def _note(reading: _Reading, bare: pl.Series) -> str:
         return f"holds {reading.kind} but for {listed(others)}: read as missing."
     # Plain numbers need no word, and dates get theirs from the reader of columns.
     return f"holds {reading.kind}." if "commas" in reading.kind else ""
+
+
+def read_parquet_sample(
+    path: str | os.PathLike[str], max_rows: int | None = 100_000, seed: int = 0
+) -> tuple[Any, int]:
+    """A random sample of the rows of a parquet file, in memory for the sample only.
+
+    The file is read in batches, of which only the drawn rows are kept.
+
+    Parameters
+    ----------
+    path : path
+    max_rows : int or None
+        Rows to keep; None keeps all.
+    seed : int
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        The rows, in their order.
+    n_rows : int
+        Rows in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from shaff.data.files import read_parquet_sample
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.DataFrame({"a": range(1000)}).write_parquet(f"{folder}/a.parquet")
+    ...     frame, n_rows = read_parquet_sample(f"{folder}/a.parquet", max_rows=100)
+    >>> frame.shape, n_rows
+    ((100, 1), 1000)
+    """
+    import polars as pl
+
+    scan = pl.scan_parquet(os.fspath(path), glob=False)
+    n_rows = int(scan.select(pl.len()).collect().item())
+    if max_rows is None or n_rows <= max_rows:
+        return scan.collect(), n_rows
+    chosen = draw_rows(n_rows, max_rows, None, seed)
+    is_drawn = np.zeros(n_rows, dtype=bool)
+    is_drawn[chosen] = True
+    parts = []
+    for start in range(0, n_rows, BATCH_ROWS):
+        batch = scan.slice(start, BATCH_ROWS).collect()
+        parts.append(batch.filter(pl.Series(is_drawn[start : start + BATCH_ROWS])))
+    return pl.concat(parts), n_rows

@@ -1,16 +1,46 @@
-"""The linear R² game: a cheap proxy of v with known Shapley values."""
+"""Proxy games with known Shapley values; the linear R² game is one."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from shaff.solve.odd_process import Proxy
-from shaff.subsets import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray
 
 RIDGE = 1e-6
 BLOCK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Proxy:
+    """A cheap game close to v whose Shapley values are known, as one more term of the prior.
+
+    Parameters
+    ----------
+    game : callable
+        Values of a boolean matrix of shape (n_subsets, n_players).
+    effects : float array of shape (n_players,)
+        Its Shapley values; they sum to its value of the full set less that of the empty set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.gaussian_process.linear_game import Proxy
+    >>> additive = Proxy(lambda masks: masks @ np.array([0.5, 0.25]), np.array([0.5, 0.25]))
+    >>> additive.odd(np.array([[1.0, -1.0]])).tolist()
+    [0.25]
+    """
+
+    game: Callable[[BoolArray], FloatArray]
+    effects: FloatArray
+
+    def odd(self, signs: FloatArray) -> FloatArray:
+        """Odd part of the proxy game, shape (n_pairs,)."""
+        return np.asarray(self.game(signs > 0) - self.game(signs < 0), dtype=np.float64)
 
 
 def linear_proxy(
@@ -38,7 +68,7 @@ def linear_proxy(
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.solve.proxy import linear_proxy
+    >>> from shaff.gaussian_process.linear_game import linear_proxy
     >>> X = np.linalg.qr(np.random.default_rng(0).standard_normal((50, 3)))[0]
     >>> proxy = linear_proxy(X - X.mean(axis=0), X @ [1.0, 1.0, 0.0])
     >>> bool(abs(proxy.effects.sum() - proxy.game(np.ones((1, 3), dtype=bool))[0]) < 1e-9)

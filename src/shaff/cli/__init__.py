@@ -1,6 +1,6 @@
 """The command ``shaff``: its entry, and what it says when something is wrong.
 
-The commands themselves are in `shaff._commands`, which needs typer, rich and polars; this module
+The commands themselves are in `shaff.cli.commands`, which needs typer, rich and polars; this module
 needs none of them, so that a missing one gets a sentence and not a traceback. Errors of words,
 files and data are sentences too; what no part of shaff expected is a bug and keeps its traceback.
 """
@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
-# Where a TypeError says that the data are of a wrong type.
-_READERS = ("shaff.columns", "shaff.problem")
+from shaff.errors import UserError
+
 _EXTRAS = ("typer", "rich", "polars", "matplotlib")
 
 
@@ -42,11 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             if (error.name or "").partition(".")[0] not in _EXTRAS:
                 raise
             code = _fail(f'this command needs {error.name}: pip install "shaff[cli]"')
-        except (ValueError, OSError, ImportError) as error:
-            code = _fail(str(error))
-        except TypeError as error:
-            if _origin(error) not in _READERS:
-                raise
+        except (UserError, OSError, ImportError) as error:
             code = _fail(str(error))
         except KeyboardInterrupt:
             code = _fail("interrupted", code=130)
@@ -54,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(words: list[str]) -> int:
-    from shaff._commands import Abort, UsageError, app
+    from shaff.cli.commands import Abort, UsageError, app
 
     try:
         return int(app(args=words, prog_name="shaff", standalone_mode=False) or 0)
@@ -62,14 +58,6 @@ def _run(words: list[str]) -> int:
         return _fail(error.format_message())
     except Abort:
         return _fail("interrupted", code=130)
-
-
-def _origin(error: Exception) -> str:
-    """The module that raised it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 def _fail(message: str, code: int = 2) -> int:

@@ -1,14 +1,17 @@
-"""Running the kernels in threads, so that Ctrl-C ends them all before it reaches the caller."""
+"""Threads: kernels that Ctrl-C ends before it reaches the caller, and BLAS held to one."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from threadpoolctl import ThreadpoolController
 
 Cancel = npt.NDArray[np.uint8]
 
@@ -48,7 +51,7 @@ def run_in_threads(
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.values.threads import run_in_threads
+    >>> from shaff._threads import run_in_threads
     >>> run_in_threads(max, [(1, 2), (4, 3)], n_jobs=2, cancel=np.zeros(1, np.uint8))
     [2, 4]
     """
@@ -67,3 +70,14 @@ def run_in_threads(
         cancel[0] = 1
         running.wait_for_none()
         raise
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread: these matrices are small and the cores are busy with values."""
+    limiter: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limiter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from shaff.subsets import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray
 
 N_NEIGHBOURS = 5
 
@@ -32,7 +32,7 @@ def resample_rows(
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.resampling import resample_rows
+    >>> from shaff.data.resampling import resample_rows
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
     >>> resample_rows(X, 1000).shape
     (1000, 2)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shaff._files import check_target
-from shaff._tables import TableFile, check_file, read_file
 from shaff._version import __version__
 from shaff._words import column_sentence, counted, listed
+from shaff.data.files import TableFile, check_file, read_file
+from shaff.errors import InputError
 
 # The rest is imported where it is used: help and wrong words need no scikit-learn.
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _settings(seed: int, jobs: int) -> dict[str, Any]:
 
 def _fit(effects: ShapleyEffects, X: pl.DataFrame, y: Any, target: str) -> EffectsResult:
     if X.width == 0:
-        raise ValueError(f"no column is left to explain {target!r} with.")
+        raise InputError(f"no column is left to explain {target!r} with.")
     result: EffectsResult = effects.fit(X, y).result_
     return dataclasses.replace(result, target=target)
 
@@ -191,7 +192,7 @@ def _deliver(result: EffectsResult, json: str | None, plot: Path | None) -> None
 
 def _file_notes(table: TableFile, names: list[str]) -> list[str]:
     """What to say about the sample of a long file, and about columns as they were read."""
-    from shaff.row_sample import sample_note
+    from shaff.data.rows import sample_note
 
     n_sample = table.frame.height
     notes = [sample_note(n_sample, table.n_rows)] if table.n_rows > n_sample else []
@@ -207,7 +208,7 @@ def _with_target(
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows that have a target, and what to say about the others."""
     if frame.height == 0:
-        raise ValueError(f"{path} has no rows.")
+        raise InputError(f"{path} has no rows.")
     column = frame[_known(frame, target, "--target")]
     has_target = column.is_not_null()
     if column.dtype.is_float():
@@ -217,7 +218,7 @@ def _with_target(
         return frame, []
     rows = counted(n_missing, "row")
     if not drop_missing:
-        raise ValueError(
+        raise InputError(
             f"target {target!r} is missing in {rows}: leave them out by --drop-missing-target, or "
             "fill them in."
         )
@@ -231,7 +232,7 @@ def _dropped(frame: pl.DataFrame, words: list[str], target: str) -> list[str]:
         parts = [word] if word in frame.columns else [part.strip() for part in word.split(",")]
         names.extend(_known(frame, part, "--drop") for part in parts if part)
     if target in names:
-        raise ValueError(f"--drop: {target!r} is the target, which cannot be left out.")
+        raise InputError(f"--drop: {target!r} is the target, which cannot be left out.")
     return list(dict.fromkeys(names))
 
 
@@ -241,7 +242,7 @@ def _known(frame: pl.DataFrame, name: str, option: str) -> str:
     folded = {column.strip().casefold(): column for column in frame.columns}
     close = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
     hint = f"did you mean {folded[close[0]]!r}?" if close else f"there are {listed(frame.columns)}."
-    raise ValueError(f"{option}: no column is named {name!r}; {hint}")
+    raise InputError(f"{option}: no column is named {name!r}; {hint}")
 
 
 def _check_outputs(json: str | None, plot: Path | None) -> None:
@@ -250,16 +251,16 @@ def _check_outputs(json: str | None, plot: Path | None) -> None:
     if plot is not None:
         _check_output(plot, "--plot")
         if plot.suffix.lower() not in _IMAGES:
-            raise ValueError(f"--plot: {plot} must end in one of {', '.join(_IMAGES)}.")
+            raise InputError(f"--plot: {plot} must end in one of {', '.join(_IMAGES)}.")
 
 
 def _check_output(path: Path, option: str) -> None:
     try:
         check_target(path)
     except ValueError as error:
-        raise ValueError(f"{option}: {error}") from None
+        raise InputError(f"{option}: {error}") from None
     if not path.resolve().parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {path.parent}.")
+        raise InputError(f"{option}: there is no folder {path.parent}.")
 
 
 def _print_result(result: EffectsResult) -> None:

@@ -1,0 +1,104 @@
+"""Folds: which rows a model is trained on, and which it is measured on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from shaff._typing import IntArray
+from shaff.data.target import Target, as_target
+from shaff.errors import InputError, as_user_errors
+
+DEFAULT_FOLDS = 5
+Splits = list[tuple[IntArray, IntArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows that a model is trained on and rows that it is measured on."""
+
+    train: IntArray
+    test: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        """All rows of the fold, training rows first: the order that the kernels expect."""
+        return np.concatenate([self.train, self.test])
+
+
+def make_folds(
+    n_rows: int,
+    cv: Any = None,
+    row_groups: npt.ArrayLike | None = None,
+    random_state: int = 0,
+    y: npt.ArrayLike | None = None,
+) -> tuple[Fold, ...]:
+    """Folds for cross-fitting.
+
+    Parameters
+    ----------
+    n_rows : int
+    cv : int, scikit-learn splitter or None
+        None means five shuffled folds. A splitter's test sets must not overlap; rows in none of
+        them are trained on but not measured.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group stay in one fold; a splitter that divides them is refused.
+    random_state : int
+    y : array or None
+        For splitters that look at it.
+
+    Examples
+    --------
+    >>> from shaff.data.folds import make_folds
+    >>> [len(fold.test) for fold in make_folds(10, cv=3)]
+    [4, 3, 3]
+    """
+    if cv is None or isinstance(cv, (int, np.integer)):
+        n_units = n_rows if row_groups is None else len(np.unique(row_groups))
+        n_folds = _n_folds(n_units, None if cv is None else int(cv))
+        kind = KFold if row_groups is None else GroupKFold
+        cv = kind(n_folds, shuffle=True, random_state=random_state)
+    with as_user_errors():
+        folds = tuple(
+            Fold(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
+            for train, test in check_cv(cv).split(np.zeros((n_rows, 1)), y, row_groups)
+        )
+    tested = np.concatenate([fold.test for fold in folds])
+    if max(fold.rows.max() for fold in folds) >= n_rows:
+        raise InputError(f"cv names rows beyond the {n_rows} that there are (max_rows samples).")
+    if len(np.unique(tested)) != len(tested):
+        raise InputError("The test sets of cv overlap; every row may be held out once.")
+    if row_groups is not None:
+        groups = np.asarray(row_groups)
+        if any(np.isin(groups[fold.test], groups[fold.train]).any() for fold in folds):
+            raise InputError(
+                "cv divides the rows of a group: use a splitter for groups, such as GroupKFold."
+            )
+    return folds
+
+
+def _n_folds(n_units: int, cv: int | None) -> int:
+    if n_units < 2:
+        raise InputError("Cross-fitting needs at least two rows, or two groups of rows.")
+    if cv is None:
+        return min(DEFAULT_FOLDS, n_units)
+    if not 2 <= cv <= n_units:
+        raise InputError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
+    return cv
+
+
+def read_cv(
+    cv: Any, n_rows: int, target: Target, row_groups: npt.NDArray[Any] | None
+) -> int | Splits | None:
+    """None or a number of folds as they are; what a splitter says, asked once.
+
+    Asked again it might say something else, and a generator would have nothing left to say.
+    """
+    if cv is None or isinstance(cv, int | np.integer):
+        return None if cv is None else int(cv)
+    y = as_target(target.y) if target.labels is None else target.labels
+    return [(fold.train, fold.test) for fold in make_folds(n_rows, cv, row_groups, y=y)]

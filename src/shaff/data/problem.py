@@ -1,0 +1,283 @@
+"""What is asked: a table, a target, the players, weights and groups of rows, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray, IntpArray, Players, RandomState
+from shaff.data.columns import Groups, Table, is_frame, read_players, read_table, take_rows
+from shaff.data.folds import Splits, read_cv
+from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
+from shaff.data.target import Target, read_target
+from shaff.errors import InputError
+
+FOREST_ERRORS = ("unbiased", "plain")
+
+
+class NothingToExplainError(Exception):
+    """The target does not vary."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__("y is constant: all effects are 0.")
+        self.problem = problem
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that the three steps need to know of the data: what a value function is made from.
+
+    Parameters
+    ----------
+    frame : array or frame
+        X as it was given, for models that are not made of trees.
+    table : Table
+    target : Target
+    players : list of int arrays
+        The columns of each player.
+    player_names : tuple of str
+    sample_weight : float array of shape (n_rows,) or None
+    row_groups : int array of shape (n_rows,) or None
+        Rows of one group are never on both sides of a split.
+    cv : int, list of splits or None
+    n_jobs : int or None
+    seed : int
+    forest_error : {"unbiased", "plain"}
+        How forests are measured out of bag.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> Problem.of([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]).y.shape
+    (2, 1)
+    """
+
+    frame: Any
+    table: Table
+    target: Target
+    players: list[IntpArray]
+    player_names: tuple[str, ...]
+    sample_weight: FloatArray | None = None
+    row_groups: npt.NDArray[Any] | None = None
+    cv: int | Splits | None = None
+    n_jobs: int | None = None
+    seed: int = 0
+    forest_error: str = "unbiased"
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        players: Players | None = None,
+        categorical: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        row_groups: npt.ArrayLike | None = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        forest_error: str = "unbiased",
+    ) -> Problem:
+        """From plain arrays, for value functions that are used by themselves.
+
+        ``categorical`` marks the columns of codes 0, 1, ...; ``players`` are lists of columns,
+        one a column by default. Weights are taken as they are.
+        """
+        matrix, target = _checked_arrays(X, y)
+        names = tuple(f"x{j}" for j in range(matrix.shape[1]))
+        columns = range(matrix.shape[1]) if players is None else players
+        members = [np.atleast_1d(np.asarray(c, dtype=np.intp)) for c in columns]
+        groups = None if row_groups is None else np.asarray(row_groups)
+        whole_seed = isinstance(random_state, int | np.integer)
+        return cls(
+            matrix,
+            Table(matrix, names, _checked_mask(categorical, matrix.shape[1])),
+            target,
+            members,
+            names if players is None else tuple(f"player{k}" for k in range(len(members))),
+            _checked_weight(sample_weight, len(matrix)),
+            groups,
+            read_cv(cv, len(matrix), target, groups),
+            n_jobs,
+            int(random_state) if whole_seed else draw_seed(random_state),  # type: ignore[arg-type]
+            forest_error,
+        )
+
+    @property
+    def X(self) -> FloatArray:
+        """The matrix; NaN is missing."""
+        return self.table.X
+
+    @property
+    def y(self) -> FloatArray:
+        """The targets, shape (n_rows, n_outputs)."""
+        return self.target.y
+
+    @property
+    def categorical(self) -> BoolArray:
+        """Columns of category codes, shape (n_columns,)."""
+        return self.table.categorical
+
+    @property
+    def weight(self) -> FloatArray:
+        """The rows' weights, 1 where none were given."""
+        return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def counts(self) -> BoolArray:
+        """Rows that have weight."""
+        return np.asarray(self.weight > 0)
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether the user's splitter says what is held out, which only boosting keeps to."""
+        return isinstance(self.cv, list)
+
+    @property
+    def n_measured(self) -> int:
+        """Rows that v is measured on: a splitter may hold out some of them only."""
+        if isinstance(self.cv, list):
+            return sum(len(test) for _, test in self.cv)
+        return len(self.X)
+
+    @property
+    def n_units(self) -> int:
+        """Independent observations that v is measured on: rows, or their groups if fewer."""
+        if self.row_groups is None:
+            return self.n_measured
+        return min(self.n_measured, len(np.unique(self.row_groups)))
+
+    def check_varies(self) -> None:
+        """Raise `NothingToExplainError` if y is constant over the rows that count."""
+        if np.ptp(self.y[self.counts], axis=0).max() == 0:
+            raise NothingToExplainError(self)
+
+    def with_matrix(self, X: FloatArray) -> Problem:
+        """The same question about another matrix of as many rows."""
+        return replace(self, frame=X, table=replace(self.table, X=X))
+
+
+class Given(NamedTuple):
+    """Rows as a user gives them; anything may be None but X."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    row_groups: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How rows are read; see `shaff.ShapleyEffects`.
+
+    ``as_classes`` reads numbers in y as classes; ``all_rows`` keeps every row, also those without
+    weight.
+    """
+
+    seed: int
+    groups: Groups | None = None
+    categorical: str | Sequence[str | int] = "auto"
+    cv: Any = None
+    n_jobs: int | None = None
+    max_rows: int | None = None
+    forest_error: str = "unbiased"
+    as_classes: bool = field(default=False, kw_only=True)
+    all_rows: bool = field(default=False, kw_only=True)
+
+
+def read_problem(
+    given: Given, reading: Reading, check_matrix: Callable[[Any], Any] = np.asarray
+) -> Problem:
+    """Read and check everything; ``check_matrix`` is asked for the matrix of an X without names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Given, Reading, read_problem
+    >>> given = Given(np.eye(12), ["no", "yes"] * 6)
+    >>> read_problem(given, Reading(seed=0)).target.classes
+    ('no', 'yes')
+    """
+    max_rows = None if reading.all_rows else reading.max_rows
+    sample = sample_rows(given, max_rows, reading.seed)
+    X, y, sample_weight, row_groups = sample.arrays
+    table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
+    table = replace(table, notes=(*sample.notes, *table.notes))
+    n_rows = len(table.X)
+    check_rows(n_rows)
+    target = read_target(y, n_rows, reading.as_classes)
+    players, names = read_players(reading.groups, table.names)
+    groups = read_row_groups(row_groups, n_rows)
+    problem = Problem(
+        X if is_frame(X) else table.X,
+        table,
+        target,
+        players,
+        names,
+        read_sample_weight(sample_weight, n_rows),
+        groups,
+        read_cv(reading.cv, n_rows, target, groups),
+        reading.n_jobs,
+        reading.seed,
+        reading.forest_error,
+    )
+    return problem if reading.all_rows else without_idle_rows(problem)
+
+
+def without_idle_rows(problem: Problem) -> Problem:
+    """The problem without the rows of weight 0, which count for nothing.
+
+    Splits that the user gave count all rows: there they stay.
+    """
+    rows = np.flatnonzero(problem.counts)
+    if len(rows) == len(problem.X) or problem.has_splits:
+        return problem
+    target, groups, weight = problem.target, problem.row_groups, problem.sample_weight
+    labels = None if target.labels is None else target.labels[rows]
+    return replace(
+        problem,
+        frame=take_rows(problem.frame, rows),
+        table=replace(problem.table, X=problem.X[rows]),
+        target=replace(target, y=target.y[rows], labels=labels),
+        sample_weight=None if weight is None else weight[rows],
+        row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
+    )
+
+
+def _checked_arrays(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, Target]:
+    matrix = np.ascontiguousarray(X, dtype=np.float64)
+    outputs = np.asarray(y, dtype=np.float64)
+    outputs = outputs[:, None] if outputs.ndim == 1 else outputs
+    if matrix.ndim != 2 or outputs.ndim != 2 or len(matrix) != len(outputs):
+        raise InputError(f"X of shape {matrix.shape} and y of shape {outputs.shape} do not match.")
+    if not np.isfinite(outputs).all():
+        raise InputError("y has missing or infinite entries.")
+    if np.isinf(matrix).any():
+        raise InputError("X has infinite entries.")
+    return matrix, Target(outputs)
+
+
+def _checked_mask(categorical: npt.ArrayLike | None, n_columns: int) -> BoolArray:
+    if categorical is None:
+        return np.zeros(n_columns, dtype=bool)
+    mask = np.asarray(categorical, dtype=bool)
+    if mask.shape != (n_columns,):
+        raise InputError(f"categorical has shape {mask.shape}, expected ({n_columns},).")
+    return mask
+
+
+def _checked_weight(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise InputError("sample_weight must hold one non-negative number a row.")
+    if weight.sum() <= 0:
+        raise InputError("sample_weight is zero everywhere.")
+    return weight

@@ -1,0 +1,133 @@
+"""The rows: how many, their weights and groups, and a sample when there are very many."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_consistent_length
+
+from shaff._missing import is_missing
+from shaff._typing import FloatArray, IntpArray
+from shaff.data.columns import MIN_ROWS, check_table, take_rows
+from shaff.errors import InputError, as_user_errors
+
+
+def check_rows(n_rows: int) -> None:
+    """Fewer rows than this tell nothing."""
+    if n_rows < MIN_ROWS:
+        raise InputError(f"X has n_samples={n_rows} rows; shaff needs at least {MIN_ROWS}.")
+
+
+def count_rows(weight: FloatArray) -> bool:
+    """Whether weights count rows: whole numbers do, others have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.rows import count_rows
+    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return np.array_equal(weight, np.round(weight))
+
+
+def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """One finite, non-negative weight a row, not all zero.
+
+    Whole numbers count rows. Others have no unit, and mean 1 over the rows that count.
+
+    Examples
+    --------
+    >>> from shaff.data.rows import read_sample_weight
+    >>> read_sample_weight([2, 0, 1], 3).tolist(), read_sample_weight([0.2, 0, 0.1], 3).tolist()
+    ([2.0, 0.0, 1.0], [1.3333333333333333, 0.0, 0.6666666666666666])
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must hold numbers: {error}.") from error
+    if weight.shape != (n_rows,):
+        raise InputError(f"sample_weight has shape {weight.shape}: expected ({n_rows},).")
+    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
+        raise InputError("sample_weight must be finite, non-negative, and not all zero.")
+    whole = count_rows(weight)
+    counted = int(weight.sum() if whole else np.count_nonzero(weight))
+    if counted < MIN_ROWS <= n_rows:
+        raise InputError(f"Only {counted} rows have weight; shaff needs at least {MIN_ROWS}.")
+    return weight if whole else weight / weight[weight > 0].mean()
+
+
+def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
+    """One label a row, at least two different ones."""
+    if row_groups is None:
+        return None
+    labels = np.asarray(row_groups.to_numpy() if hasattr(row_groups, "to_numpy") else row_groups)
+    if labels.shape != (n_rows,):
+        raise InputError(f"row_groups has shape {labels.shape}: expected ({n_rows},).")
+    if any(is_missing(label) for label in labels.tolist()):
+        raise InputError("row_groups has missing labels: give each such row a group of its own.")
+    codes = np.unique(labels.astype(str), return_inverse=True)[1]
+    if codes.max() < 1:
+        raise InputError("row_groups has one group only: nothing can be held out.")
+    return codes
+
+
+class RowSample(NamedTuple):
+    """Tables and arrays on the rows that were drawn, and what to say about it."""
+
+    arrays: tuple[Any, ...]
+    notes: tuple[str, ...] = ()
+
+
+def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> RowSample:
+    """At most ``max_rows`` of the rows of (X, y, sample_weight, row_groups), in their order.
+
+    Rows of one group are drawn together. Anything may be None but X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.rows import sample_rows
+    >>> X = np.arange(20.0)[:, None]
+    >>> sample_rows((X, X[:, 0], None, None), 10, seed=0).arrays[0].shape
+    (10, 1)
+    """
+    check_table(arrays[0])
+    n_rows = _n_rows(arrays[0])
+    if max_rows is None or n_rows <= max_rows:
+        return RowSample(arrays)
+    with as_user_errors():
+        check_consistent_length(*(array for array in arrays if array is not None))
+    chosen = draw_rows(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
+    note = sample_note(len(chosen), n_rows)
+    return RowSample(tuple(take_rows(array, chosen) for array in arrays), (note,))
+
+
+def sample_note(n_sample: int, n_rows: int) -> str:
+    """The line that a result on a sample carries."""
+    return (
+        f"Computed on a random sample of {n_sample} of the {n_rows} rows; the standard errors "
+        "are those of the sample."
+    )
+
+
+def _n_rows(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else 0
+    return len(X) if hasattr(X, "__len__") else 0
+
+
+def draw_rows(n_rows: int, max_rows: int, row_groups: IntpArray | None, seed: int) -> IntpArray:
+    """Places of the drawn rows, ascending; rows of one group are drawn together."""
+    rng = np.random.default_rng(seed)
+    if row_groups is None:
+        return np.sort(rng.choice(n_rows, max_rows, replace=False))
+    sizes = np.bincount(row_groups)
+    order = rng.permutation(len(sizes))
+    n_groups = max(2, int(np.searchsorted(np.cumsum(sizes[order]), max_rows, side="right")))
+    return np.flatnonzero(np.isin(row_groups, order[:n_groups]))

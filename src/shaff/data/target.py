@@ -1,0 +1,194 @@
+"""The outcome: numbers, or labels of classes, which become indicators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_consistent_length
+
+from shaff._missing import is_missing
+from shaff._typing import FloatArray
+from shaff._warn import warn
+from shaff.data.columns import MIN_ROWS, is_frame, read_column
+from shaff.errors import InputError, InputTypeError, as_user_errors
+
+MAX_CLASSES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The outcome as numbers.
+
+    Parameters
+    ----------
+    y : float array of shape (n_rows, n_outputs)
+        For a classification the indicators of the classes; with two classes that of the second
+        only, since the first would say the same again.
+    classes : tuple of str or None
+    name : str or None
+    outputs : tuple of str or None
+        Names of the outputs when there are several.
+    labels : array of shape (n_rows,) or None
+        The classes as they were given, for classifiers to be fitted on.
+    """
+
+    y: FloatArray
+    classes: tuple[str, ...] | None = None
+    name: str | None = None
+    outputs: tuple[str, ...] | None = None
+    labels: npt.NDArray[Any] | None = None
+
+
+def as_target(y: FloatArray) -> FloatArray:
+    """What scikit-learn wants as y: one dimension for one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.target import as_target
+    >>> as_target(np.zeros((3, 1))).shape, as_target(np.zeros((3, 2))).shape
+    ((3,), (3, 2))
+    """
+    return y[:, 0] if y.shape[1] == 1 else y
+
+
+def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
+    """Numbers of shape (n,) or (n, n_outputs), or class labels, which become indicators.
+
+    Strings, booleans and categories are classes; numbers are unless ``as_classes``.
+
+    Examples
+    --------
+    >>> from shaff.data.target import read_target
+    >>> read_target(["no", "yes", "no"], 3).y.tolist()
+    [[0.0], [1.0], [0.0]]
+    """
+    if y is None:
+        raise InputError(
+            "This ShapleyEffects estimator requires y to be passed, but the target y is None."
+        )
+    values, name, outputs = _target_values(y)
+    if values.ndim == 2 and values.shape[1] == 1 and values.shape[0] > 0:
+        if not is_frame(y):
+            warn(_column_vector_warning())
+        values, name, outputs = values[:, 0], name or (outputs or (None,))[0], None
+    if values.ndim not in (1, 2):
+        raise InputError(f"y has {values.ndim} dimensions: expected 1, or 2 for several outputs.")
+    if len(values) != n_rows:
+        with as_user_errors():
+            check_consistent_length(np.empty(n_rows), values)
+    if as_classes or values.dtype.kind in "OUSb":
+        return _read_classes(values, name)
+    return _read_outputs(values, name, outputs)
+
+
+def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
+    """y as an array (of objects, if it is not plain numbers), its name and its columns' names."""
+    native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return _series_values(native), _text(native.name), None
+    if isinstance(native, nw.DataFrame):
+        columns = [_series_values(column) for column in native.iter_columns()]
+        values = np.column_stack(columns) if columns else np.empty((len(native), 0))
+        return values, None, tuple(str(name) for name in native.columns)
+    values = np.asarray(y)
+    if values.ndim == 1 and (values.dtype.kind == "O" or isinstance(y, list | tuple)):
+        values = _from_objects(list(y) if isinstance(y, list | tuple) else values.tolist())
+    return values, None, None
+
+
+def _text(name: Any) -> str | None:
+    return None if name in (None, "") else str(name)
+
+
+def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Numbers where the column has a type for them, else objects."""
+    if series.dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+        raise InputTypeError(
+            f"y holds {series.dtype}: convert it to numbers or to labels of classes."
+        )
+    if series.dtype.is_numeric():
+        return read_column(series, "y").values
+    labels = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):
+        labels = [None if is_missing(label) else str(label) for label in labels]
+    return _from_objects(labels)
+
+
+def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
+    """Python objects: numbers if all are, else labels; missing ones are None."""
+    labels = [None if is_missing(v) else v for v in values]
+    known = [v for v in labels if v is not None]
+    flags = [isinstance(v, bool | np.bool_) for v in known]
+    numbers = [isinstance(v, Number) and not isinstance(v, complex) for v in known]
+    if known and all(numbers) and not any(flags):
+        return np.array([np.nan if v is None else float(v) for v in labels])
+    if any(numbers) and not all(flags):
+        raise InputTypeError("y mixes numbers and labels: pass one or the other.")
+    if not all(isinstance(v, str | bytes | bool | np.bool_) for v in known):
+        kind = next(type(v).__name__ for v in known if not isinstance(v, str | bytes))
+        raise InputTypeError(
+            f"y holds values of type {kind}: expected numbers or labels of classes."
+        )
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def _read_outputs(
+    values: npt.NDArray[Any], name: str | None, outputs: tuple[str, ...] | None
+) -> Target:
+    if values.dtype.kind not in "iuf":
+        raise InputTypeError(f"y holds {values.dtype}: expected numbers or labels of classes.")
+    numbers = values.astype(np.float64)
+    if np.isnan(numbers).any():
+        raise InputError("Input y contains NaN: drop those rows, or fill them in.")
+    if np.isinf(numbers).any():
+        raise InputError("Input y contains infinity: replace those values.")
+    for spread in np.ptp(numbers, axis=0).reshape(-1):
+        if not 1e-100 < spread < 1e100 and spread != 0:
+            raise InputError(f"The values of y spread over {spread:.0e}: rescale y.")
+    if numbers.ndim == 1:
+        return Target(np.ascontiguousarray(numbers[:, None]), name=name)
+    if numbers.shape[1] == 0:
+        raise InputError("y has no columns.")
+    outputs = outputs or tuple(f"y{k}" for k in range(numbers.shape[1]))
+    return Target(np.ascontiguousarray(numbers), name=name, outputs=outputs)
+
+
+def _column_vector_warning() -> Any:
+    from sklearn.exceptions import DataConversionWarning
+
+    return DataConversionWarning(
+        "A column-vector y was passed when a 1d array was expected: it is read as one output."
+    )
+
+
+def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
+    if values.ndim == 2:
+        raise InputError("y holds labels in several columns: pass one column of classes.")
+    if any(is_missing(v) for v in values.tolist()):
+        raise InputError("Input y contains NaN (missing labels): drop those rows.")
+    if values.dtype.kind == "f" and np.array_equal(values, np.round(values)):
+        values = values.astype(np.int64)  # so that a class is "1" from whatever container
+    classes, codes = np.unique(values.astype(str), return_inverse=True)
+    if len(classes) > MAX_CLASSES:
+        raise InputError(
+            f"y has {len(classes)} different labels; shaff explains at most {MAX_CLASSES} classes. "
+            "If they are numbers stored as text, convert them."
+        )
+    if len(classes) > len(values) / 2 and len(values) >= MIN_ROWS:
+        raise InputError(
+            f"y has {len(classes)} different labels in {len(values)} rows: is it a name or a "
+            "number stored as text? Classes must repeat."
+        )
+    indicators = np.eye(len(classes))[codes]
+    y = indicators[:, 1:] if len(classes) == 2 else indicators
+    names = tuple(classes.tolist())
+    outputs = names if len(names) > 2 else None
+    return Target(np.ascontiguousarray(y), names, name, outputs, values)

@@ -1,0 +1,44 @@
+"""What is wrong with what a user gave: words, settings, data, files.
+
+`InputError` is a `ValueError` and `InputTypeError` a `TypeError`, so code that catches those keeps
+working; `UserError` is both. Anything else that shaff raises is a bug of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class UserError(Exception):
+    """One sentence that tells a user what to change.
+
+    Examples
+    --------
+    >>> from shaff.errors import InputError, InputTypeError, UserError
+    >>> issubclass(InputError, ValueError), issubclass(InputTypeError, TypeError)
+    (True, True)
+    >>> issubclass(InputError, UserError)
+    True
+    """
+
+
+class InputError(UserError, ValueError):
+    """A value that cannot be used."""
+
+
+class InputTypeError(UserError, TypeError):
+    """A value of a type that cannot be used."""
+
+
+@contextmanager
+def as_user_errors() -> Iterator[None]:
+    """What another library finds wrong with the user's data is a user error too."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    except TypeError as error:
+        raise InputTypeError(str(error)) from error

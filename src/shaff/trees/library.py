@@ -1,0 +1,54 @@
+"""What has to be known of a library of boosters, in one place for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shaff._typing import BoolArray
+from shaff.trees.ensemble import Ensemble
+
+
+def _nothing(categorical: BoolArray) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, eq=False)
+class BoosterLibrary:
+    """One library: how its models are told, held to one thread, given categories and read.
+
+    Parameters
+    ----------
+    regressor, classifier : str
+        Names of its classes; the classifier's settings are taken over by the regressor.
+    module : str
+        Where both are, imported when a classifier is given.
+    read : callable
+        From a fitted regressor with squared loss to an `Ensemble`.
+    column_sampling : tuple of str
+        Settings that sample columns, per node, level or tree; None or 1 there means all columns.
+    one_thread : dict
+        Settings that hold it to one thread and to the same trees in every run.
+    seed_name : callable
+        From a model to the setting that holds its seed.
+    takes_categories : callable
+        Whether a model splits on categories in a way that can be projected.
+    category_settings, category_arguments : callables
+        From the mask of the columns of categories to settings of the model, or to arguments of
+        its ``fit``.
+    category_codes : callable or None
+        From a fitted model and the names of columns of categories to the numbers of their labels.
+    """
+
+    regressor: str
+    classifier: str
+    module: str
+    read: Callable[[Any], Ensemble]
+    column_sampling: tuple[str, ...]
+    one_thread: Mapping[str, Any] = field(default_factory=dict)
+    seed_name: Callable[[Any], str] = lambda model: "random_state"
+    takes_categories: Callable[[Any], bool] = lambda model: True
+    category_settings: Callable[[BoolArray], dict[str, Any]] = _nothing
+    category_arguments: Callable[[BoolArray], dict[str, Any]] = _nothing
+    category_codes: Callable[[Any, list[str]], dict[str, dict[str, float]]] | None = None

@@ -1,0 +1,31 @@
+"""The booster of ``estimator="boosting"``."""
+
+from __future__ import annotations
+
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
+
+
+def default_booster(n_rows: int, learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
+    """The booster of ``estimator="boosting"``, without its number of trees.
+
+    Half of the columns are offered to each node: otherwise a copy of a column never gets a
+    split, and its value would be 0. Many rows carry more leaves, which interactions need.
+
+    Examples
+    --------
+    >>> from shaff.values.boosting import default_booster
+    >>> [default_booster(n_rows).max_leaf_nodes for n_rows in (1000, 6000, 10_000)]
+    [20, 24, 31]
+    """
+    leaves = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
+    return HistGradientBoostingRegressor(
+        learning_rate=learning_rate,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=5,
+        l2_regularization=5.0,
+        max_features=0.5,
+        early_stopping=False,
+        categorical_features=None,
+    )
