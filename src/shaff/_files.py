@@ -48,7 +48,7 @@ def check_target(path: str | os.PathLike[str]) -> bool:
     >>> check_target(".")
     Traceback (most recent call last):
         ...
-    ValueError: cannot write to .: it is a folder.
+    shaff.errors.InputError: cannot write to .: it is a folder.
     """
     try:
         mode = os.stat(path).st_mode  # of what a link points to

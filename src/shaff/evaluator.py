@@ -44,7 +44,7 @@ class Evaluator:
     >>> exp = experiment_1a(n=100, random_state=0)
     >>> evaluator = Evaluator(RidgeValues(Problem.of(exp.X, exp.y, random_state=0)))
     >>> twice = [evaluator.price(Subsets.full(15)).v[0] for _ in range(2)]
-    >>> evaluator.n_priced, twice[0] == twice[1]
+    >>> evaluator.n_priced, bool(twice[0] == twice[1])
     (1, True)
     """
 

@@ -49,7 +49,7 @@ class Preset:
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name, or a ValueError that lists the names."""
+    """The preset of that name, or an error that lists the names."""
     if name not in PRESETS:
         raise InputError(f"preset {name!r} is unknown: use one of {', '.join(PRESETS)}.")
     return PRESETS[name]

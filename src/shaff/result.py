@@ -516,7 +516,7 @@ def load_result(source: str | os.PathLike[str]) -> EffectsResult:
     >>> load_result("{}")
     Traceback (most recent call last):
         ...
-    ValueError: the text is not a result of shaff: it has no format "shaff.EffectsResult".
+    shaff.errors.InputError: the text is not a result of shaff: it has no format "shaff.EffectsResult".
     """
     is_text = isinstance(source, str) and source.lstrip().startswith("{")
     origin = "the text" if is_text else os.fspath(source)

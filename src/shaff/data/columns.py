@@ -64,7 +64,7 @@ def check_table(X: Any) -> None:
     >>> check_table({"a": [1, 2]})
     Traceback (most recent call last):
         ...
-    TypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
+    shaff.errors.InputTypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
         raise InputTypeError(

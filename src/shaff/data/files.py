@@ -57,7 +57,7 @@ def check_file(path: Path) -> str:
     >>> check_file(Path("none.csv"))
     Traceback (most recent call last):
         ...
-    ValueError: there is no file none.csv.
+    shaff.errors.InputError: there is no file none.csv.
     """
     if not path.exists():
         raise InputError(f"there is no file {path}.")

@@ -28,7 +28,8 @@ def max_native(n_rows: int) -> int:
 
     Examples
     --------
-    >>>     >>> max_native(1600)
+    >>> from shaff.values.boosting_fold import max_native
+    >>> max_native(1600)
     40
     """
     return min(MAX_NATIVE_CATEGORIES, max(FEW_CATEGORIES, n_rows // ROWS_PER_CATEGORY))

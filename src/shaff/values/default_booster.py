@@ -15,7 +15,7 @@ def default_booster(n_rows: int, learning_rate: float = 0.07) -> HistGradientBoo
 
     Examples
     --------
-    >>> from shaff.values.boosting import default_booster
+    >>> from shaff.values.default_booster import default_booster
     >>> [default_booster(n_rows).max_leaf_nodes for n_rows in (1000, 6000, 10_000)]
     [20, 24, 31]
     """

@@ -30,7 +30,7 @@ def refuse_missing(X: FloatArray, method: str) -> None:
     >>> from shaff.values.means import refuse_missing
     >>> refuse_missing(np.array([[np.nan]]), "Nearest neighbours")
     Traceback (most recent call last):
-    ValueError: Nearest neighbours cannot take missing values: fill them in or use another method.
+    shaff.errors.InputError: Nearest neighbours cannot take missing values: fill them in or use another method.
     """
     if np.isnan(X).any():
         raise InputError(

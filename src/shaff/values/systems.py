@@ -104,7 +104,7 @@ class PricedBy(ValueSetting):
 
 
 def find_values(name: str) -> Callable[..., Any]:
-    """The value function of that name, imported, or a ValueError that lists the names."""
+    """The value function of that name, imported, or an error that lists the names."""
     if name not in SYSTEMS:
         raise InputError(f"values={name!r} is unknown: use one of {tuple(SYSTEMS)}.")
     module, attribute = SYSTEMS[name].split(":")
