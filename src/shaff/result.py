@@ -513,10 +513,10 @@ def load_result(source: str | os.PathLike[str]) -> EffectsResult:
     Examples
     --------
     >>> from shaff import load_result
-    >>> load_result("{}")
+    >>> load_result("{}")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    shaff.errors.InputError: the text is not a result of shaff: it has no format "shaff.EffectsResult".
+    shaff.errors.InputError: the text is not a result of shaff: ...
     """
     is_text = isinstance(source, str) and source.lstrip().startswith("{")
     origin = "the text" if is_text else os.fspath(source)

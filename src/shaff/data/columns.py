@@ -61,10 +61,10 @@ def check_table(X: Any) -> None:
     Examples
     --------
     >>> from shaff.data.columns import check_table
-    >>> check_table({"a": [1, 2]})
+    >>> check_table({"a": [1, 2]})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    shaff.errors.InputTypeError: X is a dict: make it a data frame first, such as pandas.DataFrame(X).
+    shaff.errors.InputTypeError: X is a dict: make it a data frame first, ...
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
         raise InputTypeError(

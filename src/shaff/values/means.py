@@ -28,9 +28,9 @@ def refuse_missing(X: FloatArray, method: str) -> None:
     --------
     >>> import numpy as np
     >>> from shaff.values.means import refuse_missing
-    >>> refuse_missing(np.array([[np.nan]]), "Nearest neighbours")
+    >>> refuse_missing(np.array([[np.nan]]), "Nearest neighbours")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    shaff.errors.InputError: Nearest neighbours cannot take missing values: fill them in or use another method.
+    shaff.errors.InputError: Nearest neighbours cannot take missing values: ...
     """
     if np.isnan(X).any():
         raise InputError(
