@@ -1,4 +1,4 @@
-"""How sure the effects are: data, design and ensemble error (ALGORITHMS section 6)."""
+"""How sure the effects are: data, design, ensemble and algorithm error (ALGORITHMS section 6)."""
 
 from __future__ import annotations
 
@@ -27,28 +27,45 @@ class Uncertainty:
 
     Parameters
     ----------
-    data, design, ensemble : float arrays of shape (n_players, n_players)
+    data, design, ensemble, algorithm : float arrays of shape (n_players, n_players)
+        Other rows would have given other effects; not all subsets were priced; finitely many
+        trees; the luck of splits and seeds.
     explained_variance_error : float
     p_values : float array of shape (n_players,)
         Of the hypothesis that an effect is 0; not adjusted. See `null_p_values`.
+    plain : float array of shape (n_players,)
+        The raw effects by the values without correction, which the test is about.
+    by_output : float array of shape (n_players, n_outputs) or None
+        Standard errors of the effects on each output.
     """
 
     data: FloatArray
     design: FloatArray
     ensemble: FloatArray
+    algorithm: FloatArray
     explained_variance_error: float
     p_values: FloatArray
+    plain: FloatArray
+    by_output: FloatArray | None = None
 
     @property
     def covariance(self) -> FloatArray:
         """Of the raw effects, all sources."""
-        return np.asarray(self.data + self.design + self.ensemble, dtype=np.float64)
+        return np.asarray(sum(self._sources.values()), dtype=np.float64)
 
     @property
     def standard_errors(self) -> dict[str, FloatArray]:
         """By source."""
-        sources = {"data": self.data, "design": self.design, "ensemble": self.ensemble}
-        return {name: np.sqrt(np.diag(covariance)) for name, covariance in sources.items()}
+        return {name: np.sqrt(np.diag(source)) for name, source in self._sources.items()}
+
+    @property
+    def _sources(self) -> dict[str, FloatArray]:
+        return {
+            "data": self.data,
+            "design": self.design,
+            "ensemble": self.ensemble,
+            "algorithm": self.algorithm,
+        }
 
 
 def uncertainty(
@@ -68,20 +85,70 @@ def uncertainty(
     # The solver has v(all) last, the values have it first.
     weights = np.hstack([effects.linear_map[:, -1:], effects.linear_map[:, :-1]])
     given_models = data_covariance(_combined(weights, values.influences), row_groups)
-    of_all = data_covariance(values.influences[:1].astype(np.float64), row_groups)
     none = np.zeros_like(given_models)
     design = none if effects.covariance is None else effects.covariance
     ensemble = none if values.replicates is None else jackknife(weights @ values.replicates)
-    scale = np.sqrt(training_factor(effects.raw, linear_effects))
-    total = None if linear_effects is None else linear_effects.sum(keepdims=True)
-    factor_of_all = training_factor(values.v[:1], total)[0]
+    algorithm = none if values.runs is None else mean_covariance(weights @ values.runs)
+    factor = training_factor(effects.raw, linear_effects)
+    scale, plain = np.sqrt(factor), weights @ values.v_plain
+    given = np.diag(given_models + design + ensemble + algorithm)
     return Uncertainty(
         data=given_models * np.outer(scale, scale),
         design=design,
         ensemble=ensemble,
-        explained_variance_error=float(np.sqrt(factor_of_all * of_all[0, 0])),
-        p_values=null_p_values(effects.raw, np.diag(given_models + design + ensemble)),
+        algorithm=algorithm,
+        explained_variance_error=_error_of_all(values, row_groups, linear_effects),
+        p_values=null_p_values(plain, given),
+        plain=plain,
+        by_output=_errors_by_output(weights, values, row_groups, factor, design + algorithm),
     )
+
+
+def _error_of_all(
+    values: Values, row_groups: Units | None, linear_effects: FloatArray | None
+) -> float:
+    """Standard error of v(all)."""
+    assert values.influences is not None
+    total = None if linear_effects is None else linear_effects.sum(keepdims=True)
+    factor = training_factor(values.v[:1], total)[0]
+    variance = factor * data_covariance(values.influences[:1].astype(np.float64), row_groups)[0, 0]
+    if values.runs is not None:
+        variance += mean_covariance(values.runs[:1])[0, 0]
+    return float(np.sqrt(variance))
+
+
+def _errors_by_output(
+    weights: FloatArray,
+    values: Values,
+    row_groups: Units | None,
+    factor: FloatArray,
+    others: FloatArray,
+) -> FloatArray | None:
+    """Standard errors of the effects on each output, shape (n_players, n_outputs); what is not
+    the rows' is taken to be as for all outputs together."""
+    psi = values.output_influences
+    if psi is None:
+        return None
+    data = [
+        np.diag(data_covariance(_combined(weights, psi[:, k]), row_groups))
+        for k in range(psi.shape[1])
+    ]
+    return np.sqrt(factor[:, None] * np.stack(data, axis=1) + np.diag(others)[:, None])
+
+
+def mean_covariance(runs: FloatArray) -> FloatArray:
+    """Covariance of the mean over runs of estimates, shape (n_estimates, n_runs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.inference import mean_covariance
+    >>> mean_covariance(np.array([[1.0, 3.0]])).tolist()
+    [[1.0]]
+    """
+    n_runs = runs.shape[1]
+    centred = runs - runs.mean(axis=1, keepdims=True)
+    return np.asarray(centred @ centred.T / (n_runs * max(n_runs - 1, 1)), dtype=np.float64)
 
 
 def training_factor(effects: FloatArray, linear_effects: FloatArray | None) -> FloatArray:

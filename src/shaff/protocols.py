@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,13 +31,20 @@ class Values:
     ----------
     subsets : Subsets
     v : float array of shape (n_subsets,)
-        Estimated share of the variance of y that each subset explains.
+        Estimated share of the variance of y that each subset explains, corrected for what the
+        learner's own variance took, where that is known.
     influences : float32 array of shape (n_subsets, n_rows) or None
         Influence of each row on v (ALGORITHMS section 6), centred over the rows.
     replicates : float array of shape (n_subsets, n_blocks) or None
         Values with one block of trees of the ensemble left out, for the jackknife.
     by_output : float array of shape (n_subsets, n_outputs) or None
         Share of the variance of each single output; None with one output.
+    plain : float array of shape (n_subsets,) or None
+        The values without the correction; None where ``v`` has none.
+    runs : float array of shape (n_subsets, n_runs) or None
+        Values by each of several runs with other splits and seeds, of which ``v`` is the average.
+    output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
+        Influence of each row on ``by_output``.
     """
 
     subsets: Subsets
@@ -45,6 +52,9 @@ class Values:
     influences: npt.NDArray[np.float32] | None = None
     replicates: FloatArray | None = None
     by_output: FloatArray | None = None
+    plain: FloatArray | None = None
+    runs: FloatArray | None = None
+    output_influences: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Values]) -> Values:
@@ -54,29 +64,27 @@ class Values:
             arrays = [getattr(part, name) for part in parts]
             return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-        return cls(
-            Subsets.concatenate([part.subsets for part in parts]),
-            np.concatenate([part.v for part in parts]),
-            join("influences"),
-            join("replicates"),
-            join("by_output"),
-        )
+        joined = {name: join(name) for name in cls._optional()}
+        subsets = Subsets.concatenate([part.subsets for part in parts])
+        return cls(subsets, np.concatenate([part.v for part in parts]), **joined)
+
+    @classmethod
+    def _optional(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.name not in ("subsets", "v")]
 
     def __getitem__(self, index: slice | IntArray | BoolArray) -> Values:
-        def take(array: npt.NDArray[Any] | None) -> Any:
-            return None if array is None else array[index]
+        known = {name: getattr(self, name) for name in self._optional()}
+        taken = {name: array[index] for name, array in known.items() if array is not None}
+        return Values(self.subsets[index], self.v[index], **taken)
 
-        return Values(
-            self.subsets[index],
-            self.v[index],
-            take(self.influences),
-            take(self.replicates),
-            take(self.by_output),
-        )
+    @property
+    def v_plain(self) -> FloatArray:
+        """The values without any correction."""
+        return self.v if self.plain is None else self.plain
 
     def without_rows(self) -> Values:
         """The same without what has an entry a row of the data."""
-        return replace(self, influences=None)
+        return replace(self, influences=None, output_influences=None)
 
 
 @dataclass(frozen=True, eq=False)

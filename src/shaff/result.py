@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from shaff.plots import EffectsDisplay
 
 FORMAT = "shaff.EffectsResult"
-FORMAT_VERSION = 1
-ERROR_SOURCES = ("data", "design", "ensemble")
+FORMAT_VERSION = 2
+# Version 1 had neither plain values nor errors per output.
+READ_VERSIONS = (1, 2)
+ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 Backend = Literal["pandas", "polars", "pyarrow"]
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
@@ -93,6 +95,14 @@ class EffectsResult:
         Effects on each class or output alone, from the same evaluations, when there are several.
         They sum to the explained variance of that output; `effects` are their means, weighted by
         the variances of the outputs (but for the sign constraint).
+    per_output_errors : dict of float arrays of shape (n_players,) or None
+        Their standard errors.
+    plain_effects : float array of shape (n_players,) or None
+        The raw effects by the values without correction, what a learner predicts of rows that it
+        has not seen; None where no value was corrected. Intervals span both, tests are about
+        these.
+    plain_explained_variance : float or None
+        `explained_variance` without correction.
     version : str
         The version of shaff that computed the effects.
 
@@ -126,6 +136,9 @@ class EffectsResult:
     notes: tuple[str, ...] = ()
     target: str | None = None
     per_output: dict[str, FloatArray] | None = None
+    per_output_errors: dict[str, FloatArray] | None = None
+    plain_effects: FloatArray | None = None
+    plain_explained_variance: float | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -137,15 +150,27 @@ class EffectsResult:
             "n_rows": int(self.n_rows),
             "n_subsets": int(self.n_subsets),
         }
-        for field, kind in (("explained_variance_error", float), ("random_state", int)):
+        for field, kind in (
+            ("explained_variance_error", float),
+            ("plain_explained_variance", float),
+            ("random_state", int),
+        ):
             value = getattr(self, field)
             checked[field] = None if value is None else kind(value)
-        for field in ("effects", "raw_effects", "first_order", "total", "p_values"):
+        for field in (
+            "effects",
+            "raw_effects",
+            "plain_effects",
+            "first_order",
+            "total",
+            "p_values",
+        ):
             checked[field] = _frozen(getattr(self, field), (p,), field)
         checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
-        if self.per_output is not None:
-            checked["per_output"] = _frozen_arrays(self.per_output, p)
+        for field in ("per_output", "per_output_errors"):
+            arrays = getattr(self, field)
+            checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -210,10 +235,38 @@ class EffectsResult:
             raise InputError("This result has no standard errors, so it has no intervals.")
         each = level ** (1 / len(error)) if method == "simultaneous" else level
         half = float(ndtri((1 + each) / 2)) * error
-        low, high = self.raw_effects - half, self.raw_effects + half
+        lowest, highest = self._span
+        low, high = lowest - half, highest + half
         if method == "nonnegative":
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
         return ConfidenceInterval(low, high)
+
+    @property
+    def _span(self) -> tuple[FloatArray, FloatArray]:
+        """The raw effects with and without correction, the lower and the higher; no effect is
+        below 0, so the higher is not."""
+        plain = self.raw_effects if self.plain_effects is None else self.plain_effects
+        highest = np.maximum(self.raw_effects, plain)
+        return np.minimum(self.raw_effects, plain), np.maximum(highest, 0.0)
+
+    def upper_bound(self, level: float = 0.95) -> FloatArray:
+        """At most this much: one-sided bounds of the effects, shape (n_players,).
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a", "b"), effects=[0.4, 0.0], raw_effects=[0.4, -0.1],
+        ...     explained_variance=0.4, n_rows=99, n_subsets=2, estimator="forest",
+        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.1, 0.1]})
+        >>> result.upper_bound().round(3).tolist()
+        [0.564, 0.164]
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level must lie between 0 and 1, got {level!r}.")
+        if self.standard_error is None:
+            raise InputError("This result has no standard errors, so it has no bounds.")
+        return np.asarray(self._span[1] + float(ndtri(level)) * self.standard_error)
 
     def null_test(self, adjust: Literal["holm"] | None = "holm") -> FloatArray:
         """p-values of the hypothesis that a player has effect 0: that it tells nothing about y,
@@ -538,10 +591,10 @@ def _checked_content(text: str, origin: str) -> dict[str, Any]:
         raise InputError(message) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{origin} is not a result of shaff: it has no format "{FORMAT}".')
-    if content.get("format_version") != FORMAT_VERSION:
+    if content.get("format_version") not in READ_VERSIONS:
         raise InputError(
             f"{origin} has format version {content.get('format_version')!r}; "
-            f"shaff {__version__} reads version {FORMAT_VERSION}."
+            f"shaff {__version__} reads versions {READ_VERSIONS}."
         )
     return content
 

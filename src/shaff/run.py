@@ -175,11 +175,15 @@ class Run:
         if v is None or effects.linear_map is None:
             return None
         raw = effects.linear_map @ np.vstack([v[1:], v[:1]])
-        names = self.problem.target.outputs or [f"y{k}" for k in range(v.shape[1])]
-        return {
-            name: self._spread(project_to_simplex(raw[:, k], float(v[0, k])))
-            for k, name in zip(range(v.shape[1]), names, strict=True)
-        }
+        parts = [project_to_simplex(raw[:, k], float(v[0, k])) for k in range(v.shape[1])]
+        return self._by_name(np.stack(parts, axis=1))
+
+    def _by_name(self, by_output: FloatArray | None) -> dict[str, FloatArray] | None:
+        """Columns of an array of shape (n_players, n_outputs) under the outputs' names."""
+        if by_output is None:
+            return None
+        names = self.problem.target.outputs or [f"y{k}" for k in range(by_output.shape[1])]
+        return {name: self._spread(column) for name, column in zip(names, by_output.T, strict=True)}
 
     def _assemble(self, effects: Effects, values: Values, notes: tuple[str, ...]) -> EffectsResult:
         v_all = float(values.v[0])
@@ -200,6 +204,7 @@ class Run:
             notes=(*self.problem.table.notes, *self.game.notes, *notes),
             target=self.problem.target.name,
             per_output=self._per_output(effects, values),
+            plain_explained_variance=None if values.plain is None else float(values.plain[0]),
         )
 
     def _with_errors(self, result: EffectsResult, errors: inference.Uncertainty) -> EffectsResult:
@@ -207,8 +212,11 @@ class Run:
         covariance = np.zeros((len(kept), len(kept)))
         covariance[np.ix_(kept, kept)] = errors.covariance
         by_source = {source: self._spread(e) for source, e in errors.standard_errors.items()}
+        corrected = result.plain_explained_variance is not None
         return replace(
             result,
+            plain_effects=self._spread(errors.plain) if corrected else None,
+            per_output_errors=self._by_name(errors.by_output),
             standard_errors=by_source,
             notes=(*result.notes, *_few_units(self.problem)),
             covariance=covariance,

@@ -13,6 +13,7 @@ from shaff.trees.kinds import is_forest
 from shaff.values.auto import make_auto
 from shaff.values.boosting import fitted_boosting, make_boosting
 from shaff.values.forest import fitted_forest, make_forest
+from shaff.values.smooth import make_smooth
 from shaff.values.stack import make_stack
 from shaff.values.surrogate import fitted_surrogate, make_surrogate
 from shaff.values.systems import as_game
@@ -24,6 +25,7 @@ VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
     "auto": make_auto,
     "forest": make_forest,
     "boosting": make_boosting,
+    "smooth": make_smooth,
     "stack": make_stack,
 }
 

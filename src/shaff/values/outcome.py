@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.data.rows import count_rows
@@ -16,15 +17,22 @@ from shaff.errors import InputError
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
+# Influences of single outputs are kept up to so many numbers a block of subsets.
+MAX_OUTPUT_INFLUENCES = 2**27
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The targets with their weights and variance.
+    """The targets, their weights, and the constant that explains nothing.
 
     Parameters
     ----------
     y : float array of shape (n_rows, n_outputs)
     weight : float array of shape (n_rows,)
+    squares : float array of shape (n_rows, n_outputs)
+        Squared error of the constant that a value function is compared with.
+    output_variances : float array of shape (n_outputs,)
+        What they amount to over all rows.
 
     Examples
     --------
@@ -36,49 +44,79 @@ class Outcome:
 
     y: FloatArray
     weight: FloatArray
+    squares: FloatArray
+    output_variances: FloatArray
 
     @classmethod
     def of(cls, y: FloatArray, sample_weight: FloatArray | None = None) -> Outcome:
-        """Targets of shape (n,) or (n, n_outputs); no weights means ones."""
+        """About the mean of all rows, with the sample variance (n - 1), as in the paper.
+
+        Targets of shape (n,) or (n, n_outputs); no weights means ones; whole ones count rows.
+        """
         y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        return cls(y, weight)
+        squares = (y - np.average(y, axis=0, weights=weight)) ** 2
+        n = _n_rows(weight)
+        variances = np.average(squares, axis=0, weights=weight) * n / max(n - 1, 1)
+        return cls(y, weight, squares, np.asarray(variances, dtype=np.float64))
+
+    @classmethod
+    def left_out(cls, problem: Problem) -> Outcome:
+        """About the mean of the other rows, or of the rows of other groups.
+
+        A learner that leaves a row out and learns nothing predicts that mean: it explains 0.
+        """
+        y, weight = np.ascontiguousarray(problem.y), problem.weight
+        if problem.row_groups is not None:
+            return cls.by_fold(problem, np.unique(problem.row_groups, return_inverse=True)[1])
+        n = _n_rows(weight)
+        away = (y - np.average(y, axis=0, weights=weight)) * (n / max(n - 1, 1))
+        return cls._about(y, weight, away**2)
+
+    @classmethod
+    def by_fold(cls, problem: Problem, fold_of: IntpArray) -> Outcome:
+        """About the mean of the rows of the other folds."""
+        y, weight = np.ascontiguousarray(problem.y), problem.weight
+        size = np.bincount(fold_of, weights=weight)
+        total = np.stack([np.bincount(fold_of, weights=weight * t) for t in y.T], axis=1)
+        rest = np.maximum(size.sum() - size, np.finfo(float).tiny)
+        means = (total.sum(axis=0) - total) / rest[:, None]
+        return cls._about(y, weight, (y - means[fold_of]) ** 2)
 
     @classmethod
     def held_out(cls, problem: Problem, folds: Sequence[Fold]) -> Outcome:
-        """Of the rows that some fold holds out; the others have weight 0.
+        """Of the rows that some fold holds out, about the mean of the rows that it trains on; the
+        others have weight 0.
 
         The folds are no replicates of an ensemble: a value without the rows of one fold differs
         by those rows, whose error the influences tell already.
         """
-        measured = np.zeros(len(problem.y), dtype=bool)
+        weight, squares = np.zeros(len(problem.y)), np.zeros(problem.y.shape)
         for fold in folds:
-            measured[fold.test] = True
-        outcome = cls(problem.y, np.where(measured, problem.weight, 0.0))
-        if outcome.weight.sum() <= 0:
+            weight[fold.test] = problem.weight[fold.test]
+            train = problem.weight[fold.train]
+            mean = train @ problem.y[fold.train] / train.sum()
+            squares[fold.test] = (problem.y[fold.test] - mean) ** 2
+        if weight.sum() <= 0:
             raise InputError("The rows that are held out have no weight.")
-        return outcome
+        return cls._about(problem.y, weight, squares)
 
-    @property
-    def output_variances(self) -> FloatArray:
-        """Sample variance of each output, shape (n_outputs,)."""
-        n = self.weight.sum() if count_rows(self.weight) else float(len(self.weight))
-        mean = np.average(self.y, axis=0, weights=self.weight)
-        squares = np.average((self.y - mean) ** 2, axis=0, weights=self.weight)
-        return np.asarray(squares * n / max(n - 1, 1), dtype=np.float64)
-
-    @property
-    def squares(self) -> FloatArray:
-        """Squared distance of each row to the mean, summed over the outputs."""
-        mean = np.average(self.y, axis=0, weights=self.weight)
-        return np.asarray(((self.y - mean) ** 2).sum(axis=1), dtype=np.float64)
+    @classmethod
+    def _about(cls, y: FloatArray, weight: FloatArray, squares: FloatArray) -> Outcome:
+        return cls(y, weight, squares, np.average(squares, axis=0, weights=weight))
 
     @property
     def variance(self) -> float:
-        """Sample variance (n - 1), summed over the outputs; integer weights count rows."""
+        """Mean squared error of the constant, summed over the outputs."""
         return float(self.output_variances.sum())
 
-    def values(self, subsets: Subsets, errors: FloatArray, influences: bool = False) -> Values:
+    def values(
+        self,
+        subsets: Subsets,
+        errors: FloatArray,
+        influences: bool = False,
+        corrected: FloatArray | None = None,
+    ) -> Values:
         """Values of subsets from the squared errors of their conditional means.
 
         Parameters
@@ -89,6 +127,8 @@ class Outcome:
             subsets, and count as average ones in the influences.
         influences : bool
             Also return each row's influence on v (ALGORITHMS section 6).
+        corrected : float array of shape (n_subsets, n_rows, n_outputs) or None
+            The errors less what the variance of the learner adds to them.
 
         Examples
         --------
@@ -101,22 +141,35 @@ class Outcome:
         [0.5]
         """
         usable = np.isfinite(errors).all(axis=(0, 2)) & (self.weight > 0)
-        summed, variance = errors.sum(axis=2), self.variance
-        worthless = subsets.sizes == 0 if variance > 0 else np.ones(len(subsets), dtype=bool)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            v = self.explained(summed, usable)
-            by_output = self._explained_by_output(errors, usable)
-            psi = self._influences(summed, v, usable) if influences else None
-        for array in (v, by_output, psi):
+        best = errors if corrected is None else corrected
+        found: dict[str, npt.NDArray[Any] | None] = {
+            "plain": self.explained(errors.sum(axis=2), usable),
+            "v": self.explained(best.sum(axis=2), usable),
+            "by_output": self._explained_by_output(best, usable),
+        }
+        if influences:
+            found["influences"] = self._influences(errors.sum(axis=2), usable)
+            found["output_influences"] = self._output_influences(errors, usable)
+        if corrected is None:
+            del found["plain"]
+        self._nothing_for_nothing(subsets, found)
+        return Values(subsets, **{name: a for name, a in found.items() if a is not None})
+
+    def _nothing_for_nothing(
+        self, subsets: Subsets, found: Mapping[str, npt.NDArray[Any] | None]
+    ) -> None:
+        """The empty set is worth 0, and so is everything if y does not vary."""
+        worthless = subsets.sizes == 0 if self.variance > 0 else np.ones(len(subsets), dtype=bool)
+        for array in found.values():
             if array is not None:
                 array[worthless] = 0.0
-        return Values(subsets, v, psi, by_output=by_output)
 
     def explained(self, errors: FloatArray, usable: BoolArray) -> FloatArray:
         """v of each subset from the rows' squared errors, shape (n_subsets, n_rows)."""
         weight = np.where(usable, self.weight, 0.0)
         mean_error = _row_sums(np.where(usable, errors, 0.0) * weight) / weight.sum()
-        return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
 
     def _explained_by_output(self, errors: FloatArray, usable: BoolArray) -> FloatArray | None:
         """v of each subset for each output alone, shape (n_subsets, n_outputs); None with one
@@ -130,17 +183,41 @@ class Outcome:
         varies = variance > 0
         return np.asarray(np.where(varies, 1 - mean_error / np.where(varies, variance, 1.0), 0.0))
 
-    def _influences(
-        self, errors: FloatArray, v: FloatArray, usable: BoolArray
+    def _influences(self, errors: FloatArray, usable: BoolArray) -> npt.NDArray[np.float32]:
+        """Influence of each row on v, shape (n_subsets, n_rows)."""
+        return self._influence(errors, usable, self.squares.sum(axis=1), self.variance)
+
+    def _output_influences(
+        self, errors: FloatArray, usable: BoolArray
+    ) -> npt.NDArray[np.float32] | None:
+        """The same for each output, shape (n_subsets, n_outputs, n_rows), while there is room."""
+        if errors.shape[2] == 1 or errors.size > MAX_OUTPUT_INFLUENCES:
+            return None
+        parts = [
+            self._influence(errors[:, :, k], usable, self.squares[:, k], variance)
+            for k, variance in enumerate(self.output_variances)
+        ]
+        return np.stack(parts, axis=1)
+
+    def _influence(
+        self, errors: FloatArray, usable: BoolArray, squares: FloatArray, variance: float
     ) -> npt.NDArray[np.float32]:
-        """Influence of each row on v (ALGORITHMS section 6), centred, times its weight."""
-        variance = self.variance
-        filled = np.where(usable, errors, (1 - v[:, None]) * variance)
-        psi = ((1 - v[:, None]) * self.squares - filled) / variance
+        """Centred (ALGORITHMS section 6), times the row's weight."""
+        if variance <= 0:
+            return np.zeros(errors.shape, dtype=np.float32)
+        weight = np.where(usable, self.weight, 0.0)
+        missed = _row_sums(np.where(usable, errors, 0.0) * weight) / weight.sum() / variance
+        filled = np.where(usable, errors, missed[:, None] * variance)
+        psi = (missed[:, None] * squares - filled) / variance
         # Centred before it is weighted: a row of weight 2 then counts as two rows.
         psi -= (_row_sums(psi * self.weight) / self.weight.sum())[:, None]
         psi *= self.weight / self.weight.mean()
-        return psi.astype(np.float32)
+        return np.asarray(psi, dtype=np.float32)
+
+
+def _n_rows(weight: FloatArray) -> float:
+    """Whole weights count rows; others have no unit."""
+    return float(weight.sum()) if count_rows(weight) else float(len(weight))
 
 
 def _row_sums(matrix: FloatArray) -> FloatArray:

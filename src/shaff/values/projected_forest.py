@@ -70,7 +70,11 @@ class ProjectedForest:
     ) -> None:
         self.problem, self.forest = problem, grown.forest
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
-        self.outcome = Outcome.of(problem.y, problem.sample_weight)
+        # The paper compares with the sample variance.
+        published = problem.forest_error == "plain"
+        self.outcome = (
+            Outcome.of(problem.y, problem.sample_weight) if published else Outcome.left_out(problem)
+        )
         self.cell_weight = self.outcome.weight if cell_weight is None else cell_weight
         # Errors are differences of products: far from the mean they would lose their digits.
         self._mean = np.average(self.outcome.y, axis=0, weights=self.outcome.weight)
@@ -132,6 +136,21 @@ class ProjectedForest:
             new = np.asarray(rows, dtype=np.float64)
             return self._with_queries(new)._means(subsets, first_row=len(self.X))
         return self._means(subsets)
+
+    def predict_blocks(self, subsets: Subsets, n_blocks: int) -> FloatArray:
+        """Out-of-bag predictions by blocks of trees, shape (n_blocks, n_subsets, n_rows,
+        n_outputs); by all trees where a block has none."""
+        columns = subsets.to_columns(self.players, self.X.shape[1])
+        edges = np.linspace(0, self.forest.n_trees, n_blocks + 1).astype(int)
+        blocks, cancel = [range(a, b) for a, b in pairwise(edges)], np.zeros(1, dtype=np.uint8)
+        tasks = [(columns, trees, cancel) for trees in blocks]
+        totals = [t for t, _ in run_in_threads(self._sums, tasks, self.n_jobs, cancel)]
+        counts = [self._count_predictions(trees)[:, None] for trees in blocks]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            whole = np.sum(totals, axis=0) / np.sum(counts, axis=0)
+            parts = [t / n for t, n in zip(totals, counts, strict=True)]
+        filled = [np.where(n > 0, part, whole) for part, n in zip(parts, counts, strict=True)]
+        return np.asarray(self._mean + np.stack(filled))
 
     def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
         """Of the rows from ``first_row`` on, by the trees that have them out of bag."""

@@ -1,15 +1,17 @@
-"""Several value functions as one: their predictions stacked for each subset."""
+"""Several value functions as one: their predictions averaged over splits and stacked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._seeds import LARGEST_SEED
+from shaff._typing import FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Game, ValueFunction, Values
@@ -18,10 +20,56 @@ from shaff.values.boosting import make_boosting
 from shaff.values.forest import NO_SPLITS, make_forest
 from shaff.values.outcome import Outcome
 from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.projected_forest import ProjectedForest
 from shaff.values.ridge import RidgeValues
+from shaff.values.smooth import SmoothValues
 
-# Subsets at a time: the predictions of all parts are held for each.
-BLOCK = 32
+# Subsets at a time: the predictions of all parts in all runs are held for each.
+BLOCK = 16
+# Few rows: the luck of one split decides much, and another split costs little.
+MAX_RUNS, MIN_RUNS, RUN_ROWS = 6, 2, 1600
+
+
+class Part(Protocol):
+    """What is stacked."""
+
+    def runs(self, subsets: Subsets) -> FloatArray:
+        """Out-of-sample predictions, shape (n_runs, n_subsets, n_rows, n_outputs)."""
+        ...
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Their average, shape (n_subsets, n_rows, n_outputs)."""
+        ...
+
+
+class AveragedValues:
+    """The same value function on several splits: its predictions are averaged."""
+
+    def __init__(self, parts: Sequence[ValueFunction]) -> None:
+        self.parts = list(parts)
+
+    def runs(self, subsets: Subsets) -> FloatArray:
+        """Out-of-sample predictions of each."""
+        return np.stack([part.predict(subsets) for part in self.parts])
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Their average."""
+        return np.asarray(np.mean([part.predict(subsets, rows) for part in self.parts], axis=0))
+
+
+class TreeBlocks:
+    """A forest, whose trees in blocks are as many runs."""
+
+    def __init__(self, forest: ProjectedForest, n_runs: int) -> None:
+        self.forest, self.n_runs = forest, n_runs
+
+    def runs(self, subsets: Subsets) -> FloatArray:
+        """Out-of-bag predictions of each block; of all trees where a block has none."""
+        return self.forest.predict_blocks(subsets, self.n_runs)
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Of all trees."""
+        return self.forest.predict(subsets, rows)
 
 
 class StackedValues:
@@ -29,15 +77,18 @@ class StackedValues:
 
     For one subset U the out-of-sample predictions of the parts are combined by non-negative least
     squares against y. The weights that a row's error is measured with come from the other folds,
-    so stacking costs no optimism, however small the data.
+    so stacking costs no optimism, however small the data. Parts are averaged over several runs,
+    each with a split and seeds of its own; what single runs are worth tells how much luck is left.
 
     Parameters
     ----------
-    parts : sequence of ValueFunction
-        Their ``predict(subsets)`` must be out of sample; NaN where a part cannot predict a row.
+    parts : sequence of Part
+        NaN where a part cannot predict a row.
     problem : Problem
-    fold_of : int array of shape (n_rows,)
-        The fold of each row; rows that belong together have one fold.
+    fold_of : sequence of int arrays of shape (n_rows,)
+        The fold of each row in each run; rows that belong together have one fold.
+    smooth : SmoothValues or None
+        The part, if any, whose leverages say what its variance has taken.
 
     Examples
     --------
@@ -46,81 +97,171 @@ class StackedValues:
     >>> from shaff.datasets import experiment_1a
     >>> from shaff.subsets import Subsets
     >>> from shaff.values.ridge import RidgeValues
-    >>> from shaff.values.stack import StackedValues
+    >>> from shaff.values.stack import AveragedValues, StackedValues
     >>> exp = experiment_1a(n=500, random_state=0)
     >>> problem = Problem.of(exp.X, exp.y, random_state=0)
-    >>> parts = [RidgeValues(problem, scale=s) for s in ("linear", "normal_scores")]
-    >>> stack = StackedValues(parts, problem, np.arange(500) % 5)
+    >>> parts = [AveragedValues([RidgeValues(problem, scale=s)]) for s in ("linear", "quadratic")]
+    >>> stack = StackedValues(parts, problem, [np.arange(500) % 5])
     >>> stack.values(Subsets.full(15)).v.round(1).tolist()
     [0.9]
     """
 
     def __init__(
         self,
-        parts: Sequence[ValueFunction],
+        parts: Sequence[Part],
         problem: Problem,
-        fold_of: npt.NDArray[np.intp],
+        fold_of: Sequence[IntpArray],
+        smooth: SmoothValues | None = None,
     ) -> None:
-        self.parts = list(parts)
-        self.outcome = Outcome.of(problem.y, problem.sample_weight)
-        self.fold_of = fold_of
+        self.parts, self._problem = list(parts), problem
+        self.fold_of = [np.asarray(folds, dtype=np.intp) for folds in fold_of]
+        self._smooth = smooth
+        self.outcome = Outcome.by_fold(problem, self.fold_of[0])
 
     @property
     def n_players(self) -> int:
         """Number of players."""
-        return self.parts[0].n_players
+        return len(self._problem.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset."""
-        blocks = [subsets[start : start + BLOCK] for start in range(0, len(subsets), BLOCK)]
-        return Values.concatenate([self._price(block, influences) for block in blocks])
+        return Values.concatenate([self._price(block, influences) for block in _blocks(subsets)])
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
-        held_out = self._held_out(subsets)
+        tables = np.concatenate([self._runs(block)[0].mean(axis=2) for block in _blocks(subsets)])
         if rows is None:
-            return np.stack([self._combine(predictions) for predictions in held_out])
-        new = np.stack([part.predict(subsets, rows) for part in self.parts], axis=1)
-        everyone = np.ones(len(self.fold_of), dtype=bool)
-        mixes = [self._mix(predictions, everyone) for predictions in held_out]
+            return np.stack([self._combine(table, self.fold_of[0])[0] for table in tables])
+        smooth = () if self._smooth is None else (self._smooth.predict(subsets, rows),)
+        new = np.stack([*(part.predict(subsets, rows) for part in self.parts), *smooth], axis=1)
+        mixes = [self._mix(table) for table in tables]
         return np.stack([mix.of(p) for mix, p in zip(mixes, new, strict=True)])
 
-    def _held_out(self, subsets: Subsets) -> FloatArray:
-        """Shape (n_subsets, n_parts, n_rows, n_outputs)."""
-        return np.stack([part.predict(subsets) for part in self.parts], axis=1)
+    def _runs(self, subsets: Subsets) -> tuple[FloatArray, FloatArray | None]:
+        """Predictions of all parts, shape (n_subsets, n_parts, n_runs, n_rows, n_outputs), the
+        smooth part last; and its leverages, shape (n_subsets, n_rows)."""
+        runs = [part.runs(subsets) for part in self.parts]
+        leverages = None
+        if self._smooth is not None:
+            last, leverages = self._smooth.runs_and_leverages(subsets)
+            runs.append(last)
+        return np.stack(runs).transpose(2, 0, 1, 3, 4), leverages
 
     def _price(self, subsets: Subsets, influences: bool) -> Values:
-        means = np.stack([self._combine(predictions) for predictions in self._held_out(subsets)])
-        return self.outcome.values(subsets, (self.outcome.y - means) ** 2, influences)
+        tables, leverages = self._runs(subsets)
+        means = tables.mean(axis=2)
+        combined = [self._combine(table, self.fold_of[0]) for table in means]
+        errors = (self.outcome.y - np.stack([mean for mean, _ in combined])) ** 2
+        corrected = None
+        if leverages is not None:
+            # The share of the smooth part's own variance that is in the error.
+            share = np.minimum(1.0, np.stack([weight for _, weight in combined])) * leverages
+            corrected = errors - share[:, :, None] * (self.outcome.y - means[:, -1]) ** 2
+        values = self.outcome.values(subsets, errors, influences, corrected)
+        return replace(values, runs=self._single_runs(subsets, tables))
 
-    def _combine(self, predictions: FloatArray) -> FloatArray:
-        """Each row's combination as the other folds have it; NaN where a part has none."""
-        combined: FloatArray = np.empty_like(predictions[0])
-        for fold in np.unique(self.fold_of):
-            rows = self.fold_of == fold
-            combined[rows] = self._mix(predictions, ~rows).of(predictions[:, rows])
-        return combined
+    def _single_runs(self, subsets: Subsets, tables: FloatArray) -> FloatArray | None:
+        """What each run by itself is worth, shape (n_subsets, n_runs)."""
+        if len(self.fold_of) == 1:
+            return None
+        out = np.empty((len(subsets), len(self.fold_of)))
+        for r, fold_of in enumerate(self.fold_of):
+            means = np.stack([self._combine(table, fold_of)[0] for table in tables[:, :, r]])
+            out[:, r] = self.outcome.values(subsets, (self.outcome.y - means) ** 2).v
+        return out
 
-    def _mix(self, predictions: FloatArray, rows: BoolArray) -> _Mix:
-        """Non-negative least squares on some rows, about the mean of their y.
+    def _combine(self, table: FloatArray, fold_of: IntpArray) -> tuple[FloatArray, FloatArray]:
+        """Each row's combination as the other folds have it, NaN where a part has none; and the
+        weight of the last part in it."""
+        combined: FloatArray = np.empty_like(table[0])
+        weight = np.empty(len(combined))
+        sums = _Sums.by_fold(table, self.outcome, fold_of)
+        for fold, own in enumerate(sums):
+            rows = fold_of == fold
+            mix = (_Sums.total(sums) - own).mix()
+            combined[rows], weight[rows] = mix.of(table[:, rows]), mix.weights[-1]
+        return combined, weight
+
+    def _mix(self, table: FloatArray) -> _Mix:
+        """As all rows have it."""
+        return _Sums.by_fold(table, self.outcome, np.zeros(table.shape[1], dtype=np.intp))[0].mix()
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What non-negative least squares need to know of some rows: moments of y and of the parts'
+    predictions, both about a common centre, which keeps their digits.
+
+    Parameters
+    ----------
+    weight : float
+    y : float array of shape (n_outputs,)
+    parts : float array of shape (n_parts, n_outputs)
+    gram : float array of shape (n_parts, n_parts)
+    moment : float array of shape (n_parts,)
+    centre : float array of shape (n_outputs,)
+    """
+
+    weight: float
+    y: FloatArray
+    parts: FloatArray
+    gram: FloatArray
+    moment: FloatArray
+    centre: FloatArray
+
+    @classmethod
+    def by_fold(cls, table: FloatArray, outcome: Outcome, fold_of: IntpArray) -> list[_Sums]:
+        """Of the rows of each fold that all parts predict."""
+        usable = np.asarray(~np.isnan(table).any(axis=(0, 2)))
+        weight = np.where(usable, outcome.weight, 0.0)
+        centre = np.average(outcome.y, axis=0, weights=outcome.weight)
+        parts, y = np.where(usable[:, None], table - centre, 0.0), outcome.y - centre
+        out = []
+        for fold in range(int(fold_of.max()) + 1):
+            rows = fold_of == fold
+            w, some, own = weight[rows], parts[:, rows], y[rows]
+            weighted = some * w[:, None]
+            flat = weighted.reshape(len(some), -1)
+            gram = flat @ some.reshape(len(some), -1).T
+            out.append(
+                cls(w.sum(), w @ own, weighted.sum(axis=1), gram, flat @ own.ravel(), centre)
+            )
+        return out
+
+    @classmethod
+    def total(cls, sums: Sequence[_Sums]) -> _Sums:
+        """Of all folds."""
+        added = {
+            field.name: sum(getattr(part, field.name) for part in sums) for field in fields(cls)
+        }
+        return cls(**{**added, "centre": sums[0].centre})
+
+    def __sub__(self, other: _Sums) -> _Sums:
+        less = {f.name: getattr(self, f.name) - getattr(other, f.name) for f in fields(self)}
+        return _Sums(**{**less, "centre": self.centre})
+
+    def mix(self) -> _Mix:
+        """Non-negative least squares about the mean of y in these rows.
 
         Not about the mean of all: that knows the rows which are measured later, and would explain
         a share of 1/n of pure noise.
         """
-        rows = rows & _usable(predictions)
-        y, weight = self.outcome.y[rows], self.outcome.weight[rows]
-        mean = np.average(y, axis=0, weights=weight)
-        centred = predictions[:, rows] - mean
-        weighted = centred * weight[:, None]
-        gram = np.einsum("ank,bnk->ab", weighted, centred)
-        moment = np.einsum("ank,nk->a", weighted, y - mean)
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
-        if not kept.any():
-            return _Mix(np.zeros(len(moment)), mean)
-        root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-        target = (vectors[:, kept].T @ moment) / np.sqrt(values[kept])
-        return _Mix(np.asarray(nnls(root, target)[0]), mean)
+        mean = self.y / self.weight
+        across = self.parts @ mean
+        gram = self.gram - across[:, None] - across + self.weight * (mean @ mean)
+        moment = self.moment - across
+        return _Mix(_non_negative(gram, moment), self.centre + mean)
+
+
+def _non_negative(gram: FloatArray, moment: FloatArray) -> FloatArray:
+    """Non-negative least squares from its normal equations."""
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+    if not kept.any():
+        return np.zeros(len(moment))
+    root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    target = (vectors[:, kept].T @ moment) / np.sqrt(values[kept])
+    return np.asarray(nnls(root, target)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,31 +276,56 @@ class _Mix:
         return np.asarray(self.mean + np.tensordot(self.weights, predictions - self.mean, 1))
 
 
-def _usable(predictions: FloatArray) -> BoolArray:
-    """Rows that all parts predict."""
-    return np.asarray(~np.isnan(predictions).any(axis=(0, 2)))
+def _blocks(subsets: Subsets) -> list[Subsets]:
+    return [subsets[start : start + BLOCK] for start in range(0, len(subsets), BLOCK)]
+
+
+def n_runs(problem: Problem) -> int:
+    """How many splits are averaged: more, the fewer rows there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.stack import n_runs
+    >>> [n_runs(Problem.of(np.zeros((n, 1)), np.zeros(n))) for n in (200, 400, 1000)]
+    [6, 4, 2]
+    """
+    return int(np.clip(RUN_ROWS // problem.n_units, MIN_RUNS, MAX_RUNS))
 
 
 def make_stack(problem: Problem) -> Game:
-    """Ridge, projected forest and projected boosting, combined anew for each subset."""
+    """Ridge, projected forest, projected boosting and smooth values, combined anew for each
+    subset, and averaged over several splits."""
     if problem.has_splits:
         raise InputError(NO_SPLITS)
-    forest = make_forest(problem)
-    return stacked(problem, make_boosting(problem), forest)
+    rng = np.random.RandomState(problem.seed)
+    seeds = [problem.seed, *rng.randint(LARGEST_SEED, size=n_runs(problem) - 1).tolist()]
+    boosting = [make_boosting(replace(problem, seed=seed)) for seed in seeds]
+    return stacked(problem, seeds, boosting, make_forest(problem))
 
 
-def stacked(problem: Problem, boosting: Game, forest: Game) -> Game:
-    """The stack of a booster and a forest that are there already, with a ridge."""
-    assert isinstance(boosting.values, ProjectedBoosting)
-    fold_of = np.zeros(len(problem.X), dtype=np.intp)
-    for k, fold in enumerate(boosting.values.folds):
-        fold_of[fold.test] = k
-    parts = [RidgeValues(problem), forest.values, boosting.values]
-    note = "Stack of ridge, projected forest and projected boosting."
-    return Game(
-        StackedValues(parts, problem, fold_of),
-        "stack",
-        boosting.gains,
-        forest.forest,
-        (note, *boosting.notes),
+def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Game) -> Game:
+    """The stack of boosters, one a run, and a forest, with ridge and smooth values."""
+    fold_of = [_fold_of(game.values) for game in boosting]
+    assert isinstance(forest.values, ProjectedForest)
+    parts: list[Part] = [
+        AveragedValues([RidgeValues(replace(problem, seed=seed)) for seed in seeds]),
+        TreeBlocks(forest.values, len(seeds)),
+        AveragedValues([game.values for game in boosting]),
+    ]
+    values = StackedValues(parts, problem, fold_of, SmoothValues(problem, fold_of))
+    note = (
+        "Stack of ridge, projected forest, projected boosting and smooth regressions, averaged "
+        f"over {len(seeds)} splits."
     )
+    gains = np.mean([game.gains for game in boosting if game.gains is not None], axis=0)
+    return Game(values, "stack", gains, forest.forest, (note,))
+
+
+def _fold_of(values: ValueFunction) -> IntpArray:
+    assert isinstance(values, ProjectedBoosting)
+    fold_of = np.zeros(sum(len(fold.test) for fold in values.folds), dtype=np.intp)
+    for k, fold in enumerate(values.folds):
+        fold_of[fold.test] = k
+    return fold_of

@@ -1,0 +1,171 @@
+"""Ridge regressions on smooth functions of columns and of their pairs.
+
+A subset of columns has the functions whose columns are all in it. One Gram matrix serves all
+subsets; one eigendecomposition a subset gives, at every penalty, the residual of each row without
+that row, so that nothing is refitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff.values.leave_out import LeftOut, Spectrum, Target, choose, leave_out, ridge_slopes
+from shaff.values.smooth_basis import (
+    PAIR_SCALE,
+    ColumnBasis,
+    Products,
+    likeliest,
+    pairs_that_matter,
+)
+
+# The Gram matrix and its eigenvectors are what costs: features, and entries of their matrix.
+MAX_FEATURES = 500
+MAX_ENTRIES = 10**7
+# Functions of single columns never take more than this share.
+MAIN_SHARE = 0.6
+
+
+class Model(Protocol):
+    """A way to regress y on any subset of the columns."""
+
+    def leave_out(self, mask: BoolArray) -> LeftOut:
+        """Each row predicted without itself at every penalty."""
+        ...
+
+    def prepare(self, rows: FloatArray) -> Any:
+        """What `predict` wants to know of other rows."""
+        ...
+
+    def predict(self, mask: BoolArray, prepared: Any, penalty: float) -> FloatArray:
+        """Predictions at other rows, fitted on all, shape (n_rows, n_outputs)."""
+        ...
+
+
+class AnovaRidge:
+    """Ridge regression on functions of one column and products of functions of two.
+
+    Parameters
+    ----------
+    X : float array of shape (n, n_columns)
+    target : Target
+    bases : list of ColumnBasis
+    kind : {"line", "main"}
+        What is made of a single column.
+    products : list of Products
+        One for each fold, for its rows; or one for all.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        target: Target,
+        bases: list[ColumnBasis],
+        kind: Literal["line", "main"],
+        products: Sequence[Products] = (),
+    ) -> None:
+        self._target, self._bases, self._kind = target, bases, kind
+        self._products = Products.union(products)
+        features, self._owners = self._features(X)
+        self._centre = features @ target.weight / target.total
+        self._known = features - self._centre[:, None]
+        self._gram = (self._known * target.weight) @ self._known.T
+        n_single = len(features) - len(self._products)
+        self._allowed = np.ones((max(len(products), 1), len(features)), dtype=bool)
+        for allowed, some in zip(self._allowed, products, strict=False):
+            allowed[n_single:] = self._products.among(some)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self._known)
+
+    def leave_out(self, mask: BoolArray) -> LeftOut:
+        """Each row predicted without itself at every penalty."""
+        out = LeftOut.empty(self._target)
+        for inside, folds in self._sets(mask):
+            rows = np.isin(self._fold_position, folds)
+            gram = self._gram[np.ix_(inside, inside)]
+            spectrum = Spectrum.of(self._known[inside], self._target, rows, gram)
+            out.fill(rows, leave_out(spectrum, self._target.take(rows)))
+        return out
+
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """Features of other rows."""
+        return self._features(rows)[0] - self._centre[:, None]
+
+    def predict(self, mask: BoolArray, prepared: FloatArray, penalty: float) -> FloatArray:
+        """Predictions at other rows, fitted on all; the folds' features are taken in turn."""
+        out = np.tile(self._target.mean, (prepared.shape[1], 1))
+        for inside, folds in self._sets(mask):
+            gram = self._gram[np.ix_(inside, inside)]
+            slopes = ridge_slopes(self._known[inside], self._target, penalty, gram)
+            out += prepared[inside].T @ slopes * (len(folds) / len(self._allowed))
+        return out
+
+    @property
+    def _fold_position(self) -> IntpArray:
+        """Which row of `_allowed` holds for a row."""
+        if len(self._allowed) == 1:
+            return np.zeros(len(self._target.y), dtype=np.intp)
+        return np.unique(self._target.fold_of, return_inverse=True)[1]
+
+    def _sets(self, mask: BoolArray) -> list[tuple[IntpArray, list[int]]]:
+        """Features of a subset, with the folds that have these: mostly all have the same."""
+        sets: dict[bytes, tuple[IntpArray, list[int]]] = {}
+        own = mask[self._owners].all(axis=0)
+        for fold, allowed in enumerate(self._allowed):
+            inside = np.flatnonzero(own & allowed)
+            sets.setdefault(inside.tobytes(), (inside, []))[1].append(fold)
+        return list(sets.values())
+
+    def _features(self, X: FloatArray) -> tuple[FloatArray, IntpArray]:
+        """Features of rows, shape (n_features, n), and the two columns that each needs."""
+        parts = [getattr(b, self._kind)(x).T for b, x in zip(self._bases, X.T, strict=True)]
+        owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        factors = [b.pair(x) for b, x in zip(self._bases, X.T, strict=True)]
+        parts.append(PAIR_SCALE * self._products.values(factors))
+        pairs = np.stack([self._products.first, self._products.second])
+        return np.vstack(parts), np.hstack([np.stack([owner, owner]), pairs])
+
+
+def anova_models(X: FloatArray, target: Target, categorical: BoolArray) -> list[Model]:
+    """Lines; curves; curves with the products of pairs that matter; with products of all pairs.
+
+    Where pairs are few the last has them all, else the likeliest functions of each.
+    """
+    room = int(min(MAX_FEATURES, max(MAX_ENTRIES / len(X), 2 * X.shape[1])))
+    most = max(1, int(MAIN_SHARE * room / X.shape[1]))
+    bases = [
+        ColumnBasis(x, target.weight, bool(c), most) for x, c in zip(X.T, categorical, strict=True)
+    ]
+    curves = AnovaRidge(X, target, bases, "main")
+    models: list[Model] = [AnovaRidge(X, target, bases, "line"), curves]
+    products, room = Products.all(bases), room - curves.n_features
+    found = found_products(X, products, bases, room, target, curves)
+    for chosen in (found, [likeliest(products, room)]):
+        if any(len(some) for some in chosen):
+            models.append(AnovaRidge(X, target, bases, "main", chosen))
+    return models
+
+
+def found_products(
+    X: FloatArray,
+    products: Products,
+    bases: list[ColumnBasis],
+    room: int,
+    target: Target,
+    curves: AnovaRidge,
+) -> list[Products]:
+    """Products of the pairs that matter, for each fold as the others see it."""
+    residuals = choose([curves.leave_out(np.ones(X.shape[1], dtype=bool))], target).residuals
+    factors = [b.pair(x) for b, x in zip(bases, X.T, strict=True)]
+    out = []
+    for fold in np.unique(target.fold_of):
+        weight = np.where(target.fold_of == fold, 0.0, target.weight)
+        found = pairs_that_matter(products, factors, residuals, weight, target.copies)
+        out.append(likeliest(products.take(found), room))
+    return out

@@ -1,0 +1,164 @@
+"""Smooth values: ridge regressions on smooth functions, each row predicted without itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from shaff._seeds import draw_seed
+from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.protocols import Game, Values
+from shaff.subsets import Subsets
+from shaff.values.anova_ridge import Model, anova_models
+from shaff.values.leave_out import Choice, Target, choose
+from shaff.values.outcome import Outcome
+from shaff.values.smooth_kernel import KernelRidge
+
+# The kernel costs several times as much: only for few rows, and if it lowers the error by this.
+MAX_KERNEL_ROWS = 1500
+KERNEL_GAIN = 0.95
+ModelName = Literal["auto", "anova", "kernel"]
+
+
+class SmoothValues:
+    """v(U) of smooth regressions on the columns of U, each row predicted without itself.
+
+    Several models are fitted to a subset: lines; curves; curves with products of the pairs of
+    columns that matter; with products of all pairs, or a product kernel where that is clearly
+    better on all columns. A row's prediction is that of the model and penalty which predict the
+    rows of the other folds best. Whole weights are copies of a row, which are left out together,
+    as are the rows of one group.
+
+    Parameters
+    ----------
+    problem : Problem
+    fold_of : sequence of int arrays of shape (n_rows,) or None
+        Several divisions into folds, over which the choices are averaged; None means one of five
+        random folds. Rows of a group have one fold.
+    model : {"auto", "anova", "kernel"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.values.smooth import SmoothValues
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    >>> smooth = SmoothValues(Problem.of(X, X[:, 0] * X[:, 1], random_state=0))
+    >>> smooth.values(Subsets.from_indices([[0], [0, 1]], 2)).v.round(1).tolist()
+    [-0.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        fold_of: Sequence[IntpArray] | None = None,
+        model: ModelName = "auto",
+    ) -> None:
+        self._problem = problem
+        self._outcome = Outcome.left_out(problem)
+        seed = draw_seed(problem.seed)
+        given = [None] if fold_of is None else list(fold_of)
+        self._targets = [
+            Target.of(problem.y, problem.sample_weight, problem.row_groups, folds, seed)
+            for folds in given
+        ]
+        with threadpool_limits(1, user_api="blas"):
+            self.models = self._find_models(model, seed)
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+        return len(self._problem.players)
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Price each subset; the correction takes off what each row's leverage adds."""
+        residuals, leverages = self.left_out(subsets)
+        errors = residuals**2
+        corrected = errors * (1 - leverages)[:, :, None]
+        return self._outcome.values(subsets, errors, influences, corrected)
+
+    def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+        """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and
+        their leverages, shape (n_subsets, n_rows): means over the divisions into folds."""
+        found = [self._average(choices) for choices in self._choices(subsets)]
+        return np.stack([r for r, _ in found]), np.stack([h for _, h in found])
+
+    def runs_and_leverages(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+        """Predictions by each division, shape (n_runs, n_subsets, n_rows, n_outputs), and the mean
+        leverages, shape (n_subsets, n_rows)."""
+        choices = self._choices(subsets)
+        residuals = np.array([[c.residuals for c in some] for some in choices])
+        leverages = np.stack([self._average(some)[1] for some in choices])
+        return np.asarray(self._problem.y - residuals.swapaxes(0, 1)), leverages
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Means given the columns of each subset, shape (n_subsets, n_rows, n_outputs).
+
+        The data's rows are predicted without themselves, other rows by the fit on all.
+        """
+        if rows is None:
+            return np.asarray(self._problem.y - self.left_out(subsets)[0])
+        masks, choices = self._masks(subsets), self._choices(subsets)
+        with threadpool_limits(1, user_api="blas"):
+            prepared = [model.prepare(np.asarray(rows, dtype=float)) for model in self.models]
+            fits = [
+                [self.models[c.model].predict(mask, prepared[c.model], c.penalty) for c in some]
+                for mask, some in zip(masks, choices, strict=True)
+            ]
+        return np.asarray(np.mean(fits, axis=1))
+
+    def _find_models(self, model: ModelName, seed: int) -> list[Model]:
+        """The kernel takes the place of the last, its rival of interactions, if it is better."""
+        X, target, categorical = self._problem.X, self._targets[0], self._problem.categorical
+        if model == "kernel":
+            return [KernelRidge(X, target, categorical, seed)]
+        models = anova_models(X, target, categorical)
+        if model == "anova" or len(X) > MAX_KERNEL_ROWS:
+            return models
+        kernel = KernelRidge(X, target, categorical, seed)
+        everything = np.ones(X.shape[1], dtype=bool)
+        errors = [self._error(some, everything) for some in (models, [kernel])]
+        if errors[1] >= KERNEL_GAIN * errors[0]:
+            return models
+        return [*(models[:-1] if len(models) > 2 else models), kernel]
+
+    def _error(self, models: Sequence[Model], mask: BoolArray) -> float:
+        target = self._targets[0]
+        choice = choose([model.leave_out(mask) for model in models], target)
+        return float(target.weight @ (choice.residuals**2).sum(axis=1))
+
+    def _masks(self, subsets: Subsets) -> BoolArray:
+        return subsets.to_columns(self._problem.players, self._problem.X.shape[1]).masks()
+
+    def _choices(self, subsets: Subsets) -> list[list[Choice]]:
+        """For each subset, what each division into folds chooses."""
+        with threadpool_limits(1, user_api="blas"):
+            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
+            return list(parallel(delayed(self._price)(mask) for mask in self._masks(subsets)))
+
+    def _price(self, mask: BoolArray) -> list[Choice]:
+        fits = [model.leave_out(mask) for model in self.models]
+        return [choose(fits, target) for target in self._targets]
+
+    @staticmethod
+    def _average(choices: Sequence[Choice]) -> tuple[FloatArray, FloatArray]:
+        residuals = np.mean([choice.residuals for choice in choices], axis=0)
+        return residuals, np.mean([choice.leverages for choice in choices], axis=0)
+
+
+def make_smooth(problem: Problem) -> Game:
+    """Smooth values, which leave out rows one by one and know no splits."""
+    if problem.has_splits:
+        raise InputError(
+            "cv is not used: smooth values leave out each row by itself, or each group of rows. "
+            'Boosting (estimator="boosting") keeps to it.'
+        )
+    return Game(SmoothValues(problem), "smooth")
