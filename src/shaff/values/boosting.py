@@ -9,9 +9,14 @@ from shaff.protocols import Game
 from shaff.values.projected_boosting import ProjectedBoosting
 
 
-def make_boosting(problem: Problem, model: Any = None) -> Game:
-    """Projected boosting, cross-fitted; None is the default booster."""
-    values = ProjectedBoosting(problem, estimator=model)
+def make_boosting(
+    problem: Problem, model: Any = None, like: ProjectedBoosting | None = None
+) -> Game:
+    """Projected boosting, cross-fitted; None is the default booster.
+
+    ``like``: another run on the same data, whose choices are taken over.
+    """
+    values = ProjectedBoosting(problem, estimator=model, like=like)
     start = f"start of boosting: {values.start_.replace('_', ' ')}, {values.n_trees_} trees a fold."
     return Game(values, "boosting", values.gains, None, (start.capitalize(),))
 

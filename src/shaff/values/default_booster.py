@@ -7,7 +7,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
 
 
-def default_booster(n_rows: int, learning_rate: float = 0.07) -> HistGradientBoostingRegressor:
+def default_booster(
+    n_rows: int, learning_rate: float = 0.07, leaves: int | None = None
+) -> HistGradientBoostingRegressor:
     """The booster of ``estimator="boosting"``, without its number of trees.
 
     Half of the columns are offered to each node: otherwise a copy of a column never gets a
@@ -19,10 +21,10 @@ def default_booster(n_rows: int, learning_rate: float = 0.07) -> HistGradientBoo
     >>> [default_booster(n_rows).max_leaf_nodes for n_rows in (1000, 6000, 10_000)]
     [20, 24, 31]
     """
-    leaves = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
+    most = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
     return HistGradientBoostingRegressor(
         learning_rate=learning_rate,
-        max_leaf_nodes=leaves,
+        max_leaf_nodes=most if leaves is None else leaves,
         min_samples_leaf=5,
         l2_regularization=5.0,
         max_features=0.5,

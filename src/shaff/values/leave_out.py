@@ -254,6 +254,10 @@ class Choice:
     model: int
     penalty: float
 
+    def error(self, target: Target) -> float:
+        """Summed squared error of the rows without themselves."""
+        return float(target.weight @ (self.residuals**2).sum(axis=1))
+
 
 def choose(models: Sequence[LeftOut], target: Target, penalties: FloatArray = PENALTIES) -> Choice:
     """The model and penalty of the smallest error, that of a row by the other folds' rows."""

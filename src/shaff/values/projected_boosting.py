@@ -36,6 +36,11 @@ SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
 # A stage must raise the probes' mean value by this much for boosting to go on.
 MIN_IMPROVEMENT = 5e-4
+# So many more trees are grown without one: signals without main effects show late.
+PATIENCE = 100
+# A scout that gains less than this is asked again with few leaves and with more trees.
+PLAIN_GAIN = 0.02
+FEW_LEAVES, PATIENT_TREES = 6, 200
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
 N_PROBES = 8
@@ -109,6 +114,7 @@ class ProjectedBoosting:
         start: StartName = "auto",
         shrinkage: float | None = None,
         early_stopping: bool = True,
+        like: ProjectedBoosting | None = None,
     ) -> None:
         if start not in ("auto", "constant", *SCALES):
             raise InputError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
@@ -119,7 +125,10 @@ class ProjectedBoosting:
         self._staged = estimator is None
         self._estimator = default_booster(len(problem.X)) if self._staged else estimator
         with threadpool_limits(1, user_api="blas"):
-            self._choose_start(start)
+            if like is None:
+                self._choose_start(start)
+            else:
+                self._start_like(like)
             self._grow()
             self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
 
@@ -235,19 +244,53 @@ class ProjectedBoosting:
         self.start_ = best if name == "auto" else name
         chosen = scouts[self.start_]
         self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
-        pairs = zip(self.folds, starts[self.start_], strict=True)
+        if self._staged and not self._improves(
+            grown[self.start_], bare[self.start_], chosen, PLAIN_GAIN
+        ):
+            self._look_again(starts[self.start_], grown[self.start_], bare[self.start_])
+        self._begin(starts[self.start_], chosen)
+
+    def _start_like(self, other: ProjectedBoosting) -> None:
+        """What another run has chosen, without scouts of its own."""
+        self.start_, self.gains, self._trees_help = other.start_, other.gains, other._trees_help
+        self._estimator = other._estimator
+        starts = [Start() for _ in self.folds]
+        if self.start_ != "constant":
+            _, starts = self._best_linear((self.start_,))
+        self._begin(starts, other._models)
+
+    def _begin(self, starts: list[Start], others: list[BoostingFold]) -> None:
+        """Folds without a tree yet."""
+        pairs = zip(self.folds, starts, strict=True)
         self._models = [self._new_fold(fold, start) for fold, start in pairs]
         for model in self._models:
-            model.set_trees([coding.ensemble.first_trees(0) for coding in chosen[0].codings])
+            model.set_trees([coding.ensemble.first_trees(0) for coding in others[0].codings])
 
-    def _fit_scouts(self, starts: list[Start]) -> list[BoostingFold]:
+    def _look_again(self, starts: list[Start], grown: float, bare: float) -> None:
+        """Where large trees hardly help: small ones may, or more of them.
+
+        Large trees overfit a rare class at once; signals without main effects show late.
+        """
+        small = default_booster(len(self._data.X), SCOUT_LEARNING_RATE, FEW_LEAVES)
+        scouts = self._fit_scouts(starts, small)
+        error = self._probe_error(scouts)
+        if error < min(grown, bare):
+            self._estimator = default_booster(len(self._data.X), leaves=FEW_LEAVES)
+        patient = self._fit_scouts(starts, n_trees=PATIENT_TREES)
+        best = min(error, self._probe_error(patient))
+        self._trees_help |= self._improves(best, bare, scouts)
+
+    def _fit_scouts(
+        self, starts: list[Start], booster: Any = None, n_trees: int = SCOUT_TREES
+    ) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
         quick = default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
+        quick = quick if booster is None else booster
         sizes = np.cumsum([len(fold.test) for fold in self.folds])
         n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
         pairs = list(zip(self.folds, starts, strict=True))[:n_scouts]
         models = [self._new_fold(fold, start) for fold, start in pairs]
-        self._fit(models, [self._new_clones(model, quick, SCOUT_TREES) for model in models])
+        self._fit(models, [self._new_clones(model, quick, n_trees) for model in models])
         return models
 
     def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
@@ -326,13 +369,12 @@ class ProjectedBoosting:
         residuals = [model.start_residual(self._probes) for model in self._models]
         best, self.n_trees_, grown = self._start_error(self._models), 0, 0
         # The scout saves whole stages where the start has said it all.
-        while self._trees_help and grown < MAX_TREES:
+        while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + PATIENCE):
             self._grow_stage(clones, residuals, grown)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)
-            if not self._improves(error, best, self._models):
-                break
-            best, self.n_trees_ = error, grown
+            if self._improves(error, best, self._models):
+                best, self.n_trees_ = error, grown
         for model in self._models:
             model.set_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
 
@@ -374,11 +416,17 @@ class ProjectedBoosting:
             error += float((held_out**2 @ self._data.weight[model.fold.test]).sum())
         return error
 
-    def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
+    def _improves(
+        self,
+        error: float,
+        best: float,
+        models: list[BoostingFold],
+        enough: float = MIN_IMPROVEMENT,
+    ) -> bool:
         """Whether the probes' mean value rose by enough."""
         weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
         one_value = self._outcome.variance * weight * len(self._probes)
-        return error < best - MIN_IMPROVEMENT * one_value
+        return error < best - enough * one_value
 
     # Evaluation -------------------------------------------------------------------------------
 

@@ -24,6 +24,10 @@ from shaff.values.smooth_kernel import KernelRidge
 # The kernel costs several times as much: only for few rows, and if it lowers the error by this.
 MAX_KERNEL_ROWS = 1500
 KERNEL_GAIN = 0.95
+# Place of the model of lines.
+LINES = 0
+# Subsets that models are tried on, with more players than a few.
+FEW_PLAYERS, N_PROBES = 7, 8
 ModelName = Literal["auto", "anova", "kernel"]
 
 
@@ -121,19 +125,29 @@ class SmoothValues:
         if model == "kernel":
             return [KernelRidge(X, target, categorical, seed)]
         models = anova_models(X, target, categorical)
-        if model == "anova" or len(X) > MAX_KERNEL_ROWS:
-            return models
-        kernel = KernelRidge(X, target, categorical, seed)
         everything = np.ones(X.shape[1], dtype=bool)
-        errors = [self._error(some, everything) for some in (models, [kernel])]
-        if errors[1] >= KERNEL_GAIN * errors[0]:
-            return models
-        return [*(models[:-1] if len(models) > 2 else models), kernel]
+        choice = choose([model.leave_out(everything) for model in models], target)
+        if model == "anova" or len(X) > MAX_KERNEL_ROWS or choice.model == LINES:
+            return self._useful(models)
+        kernel = KernelRidge(X, target, categorical, seed)
+        rival = choose([kernel.leave_out(everything)], target)
+        if rival.error(target) >= KERNEL_GAIN * choice.error(target):
+            return self._useful(models)
+        return self._useful([*(models[:-1] if len(models) > 2 else models), kernel])
 
-    def _error(self, models: Sequence[Model], mask: BoolArray) -> float:
-        target = self._targets[0]
-        choice = choose([model.leave_out(mask) for model in models], target)
-        return float(target.weight @ (choice.residuals**2).sum(axis=1))
+    def _useful(self, models: list[Model]) -> list[Model]:
+        """Those that are the best for some of a few subsets: the others only cost time."""
+        if self.n_players <= FEW_PLAYERS:
+            return models
+        rng = np.random.RandomState(self._problem.seed)
+        sizes = np.linspace(1, self.n_players, N_PROBES).round().astype(np.int64)
+        ranks = rng.random_sample((N_PROBES, self.n_players)).argsort(axis=1).argsort(axis=1)
+        probes = self._masks(Subsets.from_masks(ranks < sizes[:, None]))
+        best = {
+            choose([model.leave_out(mask) for model in models], self._targets[0]).model
+            for mask in probes
+        }
+        return [models[k] for k in sorted(best)]
 
     def _masks(self, subsets: Subsets) -> BoolArray:
         return subsets.to_columns(self._problem.players, self._problem.X.shape[1]).masks()

@@ -28,6 +28,8 @@ from shaff.values.smooth import SmoothValues
 BLOCK = 16
 # Few rows: the luck of one split decides much, and another split costs little.
 MAX_RUNS, MIN_RUNS, RUN_ROWS = 6, 2, 1600
+# Rows up to which each run of boosting makes its own choices.
+OWN_CHOICES = 600
 
 
 class Part(Protocol):
@@ -301,8 +303,15 @@ def make_stack(problem: Problem) -> Game:
         raise InputError(NO_SPLITS)
     rng = np.random.RandomState(problem.seed)
     seeds = [problem.seed, *rng.randint(LARGEST_SEED, size=n_runs(problem) - 1).tolist()]
-    boosting = [make_boosting(replace(problem, seed=seed)) for seed in seeds]
-    return stacked(problem, seeds, boosting, make_forest(problem))
+    return stacked(problem, seeds, _boosting_runs(problem, seeds), make_forest(problem))
+
+
+def _boosting_runs(problem: Problem, seeds: list[int]) -> list[Game]:
+    """One a seed; of few rows each makes its own choices, since luck has a part in them."""
+    first = make_boosting(replace(problem, seed=seeds[0]))
+    assert isinstance(first.values, ProjectedBoosting)
+    like = first.values if problem.n_units > OWN_CHOICES else None
+    return [first, *(make_boosting(replace(problem, seed=s), like=like) for s in seeds[1:])]
 
 
 def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Game) -> Game:
