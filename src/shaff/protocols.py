@@ -229,6 +229,8 @@ class DesignContext:
         Rough importance of the players, such as split gains.
     proxy : Proxy or None
         The linear game, for settings that say that they use it.
+    data_error : float
+        Standard error of v(all) by the rows; inf if it is not known.
     """
 
     n_players: int
@@ -239,6 +241,7 @@ class DesignContext:
     players: Players | None = None
     relevance: FloatArray | None = None
     proxy: Proxy | None = None
+    data_error: float = np.inf
 
     @property
     def budget(self) -> int:

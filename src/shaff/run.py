@@ -36,6 +36,8 @@ SOBOL_PLAYERS = 50
 # Rows, or groups of rows, from which on error bars keep what they say: of data sets that are pure
 # noise too many seem to hold an effect below it (`benchmarks.coverage --case noise`).
 ENOUGH_UNITS = 50
+# One player alone is worth more than all by this much: worth a word.
+ALONE_MARGIN = 0.005
 
 
 def explain(
@@ -106,7 +108,16 @@ class Run:
             players,
             None if gains is None else np.array([gains[player].sum() for player in players]),
             self._proxy(players),
+            self._data_error(),
         )
+
+    def _data_error(self) -> float:
+        """Of v(all), which a design need not be much better than."""
+        psi = self.evaluator.price(Subsets.full(self.evaluator.n_players)).influences
+        if psi is None:
+            return np.inf
+        covariance = inference.data_covariance(psi.astype(np.float64), self.problem.row_groups)
+        return float(np.sqrt(covariance[0, 0]))
 
     def _proxy(self, players: list[IntpArray]) -> Proxy | None:
         """The linear game, where the data allow it.
@@ -169,6 +180,15 @@ class Run:
         rest = v[n_players:] if n_players > 1 else np.zeros(1)
         return v[:n_players], v_all - rest
 
+    def _alone_is_more(self, first_order: FloatArray | None, v_all: float) -> tuple[str, ...]:
+        if first_order is None or first_order.max() <= v_all + ALONE_MARGIN:
+            return ()
+        best = np.flatnonzero(self.evaluator.players)[int(first_order.argmax())]
+        return (
+            f"{self.problem.player_names[best]!r} alone explains {first_order.max():.3f}, more "
+            f"than all players together ({v_all:.3f}): the others add more noise than they tell.",
+        )
+
     def _per_output(self, effects: Effects, values: Values) -> dict[str, FloatArray] | None:
         """Effects on each output alone: the solution is linear in the values."""
         v = values.by_output
@@ -201,7 +221,12 @@ class Run:
             first_order=None if first_order is None else self._spread(first_order, np.nan),
             total=None if total is None else self._spread(total, np.nan),
             random_state=self.settings.random_state,
-            notes=(*self.problem.table.notes, *self.game.notes, *notes),
+            notes=(
+                *self.problem.table.notes,
+                *self.game.notes,
+                *notes,
+                *self._alone_is_more(first_order, v_all),
+            ),
             target=self.problem.target.name,
             per_output=self._per_output(effects, values),
             plain_explained_variance=None if values.plain is None else float(values.plain[0]),

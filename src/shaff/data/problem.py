@@ -158,6 +158,25 @@ class Problem:
         if np.ptp(self.y[self.counts], axis=0).max() == 0:
             raise NothingToExplainError(self)
 
+    def without_copies(self) -> Problem:
+        """The same question with each column once: players that hold a copy share the original.
+
+        A copy tells what the original tells, so no learner needs to see both, and none can favour
+        one of them.
+        """
+        original = _originals(self.X, self.categorical)
+        kept = np.unique(original)
+        if len(kept) == len(original):
+            return self
+        place = np.searchsorted(kept, original)
+        table = replace(
+            self.table,
+            X=np.ascontiguousarray(self.X[:, kept]),
+            names=tuple(self.table.names[j] for j in kept),
+            categorical=self.categorical[kept],
+        )
+        return replace(self, table=table, players=[np.unique(place[p]) for p in self.players])
+
     def with_matrix(self, X: FloatArray) -> Problem:
         """The same question about another matrix of as many rows."""
         return replace(self, frame=X, table=replace(self.table, X=X))
@@ -248,6 +267,18 @@ def without_idle_rows(problem: Problem) -> Problem:
         sample_weight=None if weight is None else weight[rows],
         row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
     )
+
+
+def _originals(X: FloatArray, categorical: BoolArray) -> IntpArray:
+    """For each column the first one that has the same entries."""
+    seen: dict[tuple[bytes, bool], int] = {}
+    # Zeros have two signs and NaN many forms.
+    columns = np.where(np.isnan(X), np.nan, X + 0.0).T
+    keys = [
+        (np.ascontiguousarray(c).tobytes(), bool(k))
+        for c, k in zip(columns, categorical, strict=True)
+    ]
+    return np.array([seen.setdefault(key, j) for j, key in enumerate(keys)], dtype=np.intp)
 
 
 def _checked_arrays(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, Target]:

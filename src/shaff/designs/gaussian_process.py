@@ -25,7 +25,9 @@ POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
 # No error bar is believed before this many evaluations, and this many a player.
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
-DEFAULT_TOLERANCE = 0.003
+# The tolerance is a share of the error of v(all) that the rows leave, within limits: more rows
+# deserve more subsets.
+DATA_SHARE, TOLERANCES = 0.3, (0.0003, 0.003)
 
 
 class GaussianProcessDesign:
@@ -191,7 +193,9 @@ class GaussianProcess(DesignSetting):
 
     def make(self, context: DesignContext) -> GaussianProcessDesign:
         """The design; a budget that was asked for is spent, unless a tolerance was too."""
-        default = DEFAULT_TOLERANCE if context.n_subsets is None else None
+        default = None
+        if context.n_subsets is None:
+            default = float(np.clip(DATA_SHARE * context.data_error, *TOLERANCES))
         return GaussianProcessDesign(
             context.n_players,
             context.budget,

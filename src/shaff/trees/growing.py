@@ -19,6 +19,7 @@ from shaff.trees.forest import Forest, read_forest
 from shaff.trees.kinds import is_bagged, is_randomised
 
 ORDER_LEVEL = 0.05  # of the test whether the mean targets of categories differ at all
+RARE_ROWS = 5  # in the bag, as in a leaf
 RankArray = npt.NDArray[np.uint32]
 
 
@@ -164,9 +165,11 @@ class _CategoryColumn:
         score = _level_scores(position, y, weight, len(self.levels))
         if score is None:
             return rng.permutation(len(self.levels)).astype(np.uint32)
-        ranks = np.empty(len(score), dtype=np.uint32)
-        ranks[np.argsort(score, kind="stable")] = np.arange(len(score), dtype=np.uint32)
-        return ranks
+        # Levels of few rows stand together: by the means of their noise a tree would tell the
+        # rows of its bag apart, and nothing of other rows.
+        rare = np.bincount(position, minlength=len(self.levels)) < RARE_ROWS
+        score[rare] = 0.0
+        return np.unique(score, return_inverse=True)[1].astype(np.uint32)
 
     def encode(self, inside: IntpArray, ranks: RankArray) -> npt.NDArray[np.float32]:
         """The column as the tree sees it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from shaff.data.problem import Problem
@@ -47,7 +48,9 @@ def make_values(estimator: Any, problem: Problem) -> Game:
         return as_game(estimator.make(problem), estimator.name)
     if estimator is None or isinstance(estimator, str):
         name = estimator or "auto"
-        return as_game(_find(name)(problem), name)
+        distinct = problem.without_copies()
+        game = as_game(_find(name)(distinct), name)
+        return replace(game, problem=game.problem or distinct)
     if is_forest(estimator):
         return make_forest(problem, estimator)
     if is_booster(as_regressor(estimator)):
