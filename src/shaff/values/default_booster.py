@@ -5,6 +5,8 @@ from __future__ import annotations
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
+# Few rows: trees of as many leaves would only tell single rows apart.
+SMALL_LEAVES, ROWS_PER_SMALL_LEAF = 10, 40
 
 
 def default_booster(
@@ -22,6 +24,7 @@ def default_booster(
     [20, 24, 31]
     """
     most = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
+    most = min(most, max(SMALL_LEAVES, n_rows // ROWS_PER_SMALL_LEAF))
     return HistGradientBoostingRegressor(
         learning_rate=learning_rate,
         max_leaf_nodes=most if leaves is None else leaves,

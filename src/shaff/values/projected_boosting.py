@@ -36,7 +36,7 @@ SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
 # A stage must raise the probes' mean value by this much for boosting to go on.
 MIN_IMPROVEMENT = 5e-4
-# So many more trees are grown without one: signals without main effects show late.
+# So many trees are grown without one where a scout had to look twice.
 PATIENCE = 100
 # A scout that gains less than this is asked again with few leaves and with more trees.
 PLAIN_GAIN = 0.02
@@ -244,6 +244,7 @@ class ProjectedBoosting:
         self.start_ = best if name == "auto" else name
         chosen = scouts[self.start_]
         self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
+        self._patience = STAGE_TREES
         if self._staged and not self._improves(
             grown[self.start_], bare[self.start_], chosen, PLAIN_GAIN
         ):
@@ -253,7 +254,7 @@ class ProjectedBoosting:
     def _start_like(self, other: ProjectedBoosting) -> None:
         """What another run has chosen, without scouts of its own."""
         self.start_, self.gains, self._trees_help = other.start_, other.gains, other._trees_help
-        self._estimator = other._estimator
+        self._estimator, self._patience = other._estimator, other._patience
         starts = [Start() for _ in self.folds]
         if self.start_ != "constant":
             _, starts = self._best_linear((self.start_,))
@@ -271,6 +272,7 @@ class ProjectedBoosting:
 
         Large trees overfit a rare class at once; signals without main effects show late.
         """
+        self._patience = PATIENCE
         small = default_booster(len(self._data.X), SCOUT_LEARNING_RATE, FEW_LEAVES)
         scouts = self._fit_scouts(starts, small)
         error = self._probe_error(scouts)
@@ -369,7 +371,7 @@ class ProjectedBoosting:
         residuals = [model.start_residual(self._probes) for model in self._models]
         best, self.n_trees_, grown = self._start_error(self._models), 0, 0
         # The scout saves whole stages where the start has said it all.
-        while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + PATIENCE):
+        while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + self._patience):
             self._grow_stage(clones, residuals, grown)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)

@@ -27,7 +27,7 @@ from shaff.values.smooth import SmoothValues
 # Subsets at a time: the predictions of all parts in all runs are held for each.
 BLOCK = 16
 # Few rows: the luck of one split decides much, and another split costs little.
-MAX_RUNS, MIN_RUNS, RUN_ROWS = 6, 2, 1600
+MAX_RUNS, MIN_RUNS, RUN_ROWS = 5, 2, 1600
 # Rows up to which each run of boosting makes its own choices.
 OWN_CHOICES = 600
 
@@ -291,7 +291,7 @@ def n_runs(problem: Problem) -> int:
     >>> from shaff.data.problem import Problem
     >>> from shaff.values.stack import n_runs
     >>> [n_runs(Problem.of(np.zeros((n, 1)), np.zeros(n))) for n in (200, 400, 1000)]
-    [6, 4, 2]
+    [5, 4, 2]
     """
     return int(np.clip(RUN_ROWS // problem.n_units, MIN_RUNS, MAX_RUNS))
 
