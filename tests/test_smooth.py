@@ -1,20 +1,46 @@
 """Smooth values against slow refits, and what they must not do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-import smooth
-from leave_out import PENALTIES, Spectrum, Target, choose, leave_out
 from scipy.optimize import check_grad
-from smooth import SmoothValues, anova_models, explained
-from smooth_basis import BoolArray, FloatArray, Ranks
-from smooth_kernel import KernelRidge, Likelihood, find_theta
+
+from shaff import ShapleyEffects
+from shaff._typing import BoolArray, FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.subsets import Subsets
+from shaff.values import anova_ridge
+from shaff.values.anova_ridge import anova_models
+from shaff.values.leave_out import PENALTIES, Spectrum, Target, choose, leave_out
+from shaff.values.smooth import SmoothValues
+from shaff.values.smooth_basis import Ranks
+from shaff.values.smooth_kernel import KernelRidge, Likelihood, find_theta
 
 MODELS = ("anova", "kernel")
 ALL = np.ones((1, 4), dtype=bool)
+
+
+class Smooth(SmoothValues):
+    """From plain arrays, with masks over the columns."""
+
+    def __init__(self, X, y, fold_of=None, model="auto", weight=None, **problem):
+        problem = Problem.of(X, y, sample_weight=weight, random_state=0, **problem)
+        super().__init__(problem, None if fold_of is None else [fold_of], model)
+
+    def fit_subsets(self, masks):
+        return self.left_out(Subsets.from_masks(masks))
+
+    def means(self, masks, rows=None):
+        return self.predict(Subsets.from_masks(masks), rows)
+
+
+def explained(residuals, leverages, y):
+    """v without and with the correction."""
+    squares, variance = (residuals**2).sum(axis=2), y.var(axis=0, ddof=1).sum()
+    corrected = (squares * (1 - leverages)).mean(axis=1)
+    return 1 - squares.mean(axis=1) / variance, 1 - corrected / variance
 
 
 def all_masks(p: int) -> BoolArray:
@@ -111,8 +137,8 @@ def test_whole_weights_are_copies(model: Any, n_outputs: int) -> None:
     copies = np.random.default_rng(3).integers(1, 4, 80)
     source = np.repeat(np.arange(80), copies)
     folds = np.arange(80) % 5
-    weighted = SmoothValues(X, y, weight=copies.astype(float), fold_of=folds, model=model)
-    repeated = SmoothValues(X[source], y[source], row_groups=source, fold_of=folds[source],
+    weighted = Smooth(X, y, weight=copies.astype(float), fold_of=folds, model=model)
+    repeated = Smooth(X[source], y[source], row_groups=source, fold_of=folds[source],
                             model=model)  # fmt: skip
     masks = all_masks(4)[[1, 6, 15]]
     for left, right in zip(weighted.fit_subsets(masks), repeated.fit_subsets(masks), strict=True):
@@ -120,18 +146,18 @@ def test_whole_weights_are_copies(model: Any, n_outputs: int) -> None:
 
 
 def test_copies_of_rows_change_nothing_when_pairs_are_screened(monkeypatch: Any) -> None:
-    monkeypatch.setattr(smooth, "MAX_FEATURES", 70)
+    monkeypatch.setattr(anova_ridge, "MAX_FEATURES", 70)
     test_whole_weights_are_copies("anova", 1)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("room", [50, 1000])
 def test_copies_of_a_column_have_equal_values(model: Any, room: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(smooth, "MAX_FEATURES", room)
+    monkeypatch.setattr(anova_ridge, "MAX_FEATURES", room)
     X, y = draw(100)
     X = np.column_stack([X, X[:, 1]])
     masks = np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 0, 0], [1, 0, 1, 0, 1]], bool)
-    v = explained(*SmoothValues(X, y, model=model).fit_subsets(masks), y)[0]
+    v = explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0]
     np.testing.assert_allclose(v[[0, 2]], v[[1, 3]], atol=1e-6)
 
 
@@ -140,11 +166,11 @@ def test_predictions_at_new_rows_are_those_of_the_fit() -> None:
     X, y = draw(80)
     weight = np.append(np.ones(79), 0.0)
     folds = np.zeros(80, dtype=np.intp)
-    with_idle = SmoothValues(X, y, weight=weight, fold_of=folds, model="anova")
-    without = SmoothValues(X[:79], y[:79], fold_of=folds[:79], model="anova")
+    with_idle = Smooth(X, y, weight=weight, fold_of=folds, model="anova")
+    without = Smooth(X[:79], y[:79], fold_of=folds[:79], model="anova")
     masks = all_masks(4)
-    new = without.predict(masks, X[79:])[:, 0]
-    np.testing.assert_allclose(with_idle.predict(masks)[:, 79], new, atol=1e-8)
+    new = without.means(masks, X[79:])[:, 0]
+    np.testing.assert_allclose(with_idle.means(masks)[:, 79], new, atol=1e-8)
 
 
 def test_kernel_predicts_the_mean_of_its_two_fits() -> None:
@@ -164,13 +190,15 @@ def test_kernel_predicts_the_mean_of_its_two_fits() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_categories_and_missing_entries(model: Any) -> None:
     X, y, categorical = mixed(300)
-    values = SmoothValues(X, y, categorical=categorical, model=model)
+    values = Smooth(X, y, categorical=categorical, model=model)
     masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]], bool)
     v = explained(*values.fit_subsets(masks), y)[0]
-    assert v[2] > v[1] + 0.1 and v[1] > v[0] - 0.03 and v[2] > 0.8
+    assert v[2] > v[1] + 0.1
+    assert v[1] > v[0] - 0.03
+    assert v[2] > 0.8
     rows = X[:5].copy()
     rows[0, 2:], rows[1] = 99.0, np.nan  # levels never seen, and nothing known
-    assert np.isfinite(values.predict(masks, rows)).all()
+    assert np.isfinite(values.means(masks, rows)).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -181,7 +209,7 @@ def test_missingness_is_information(model: Any) -> None:
     X[gone, 0] = np.nan
     y = (gone + 0.1 * rng.standard_normal(200))[:, None]
     masks = np.array([[True, False]])
-    v = explained(*SmoothValues(X, y, model=model).fit_subsets(masks), y)[0]
+    v = explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0]
     assert v[0] > 0.9
 
 
@@ -189,7 +217,7 @@ def test_missingness_is_information(model: Any) -> None:
 def test_columns_that_say_nothing(model: Any) -> None:
     X, y = draw(80)
     X[:, 0], X[:, 1], y = 3.0, np.nan, y[:, :1]
-    v = explained(*SmoothValues(X, y, model=model).fit_subsets(all_masks(4)), y)[0]
+    v = explained(*Smooth(X, y, model=model).fit_subsets(all_masks(4)), y)[0]
     np.testing.assert_allclose(v[:4], -1 / 79, atol=1e-12)
     np.testing.assert_allclose(v[4:8], v[4], atol=1e-8)
 
@@ -197,15 +225,15 @@ def test_columns_that_say_nothing(model: Any) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_shift_and_scale_of_y(model: Any) -> None:
     X, y = draw(80)
-    first = SmoothValues(X, y, model=model).fit_subsets(ALL)[0]
-    second = SmoothValues(X, 5 - 3 * y, model=model).fit_subsets(ALL)[0]
+    first = Smooth(X, y, model=model).fit_subsets(ALL)[0]
+    second = Smooth(X, 5 - 3 * y, model=model).fit_subsets(ALL)[0]
     np.testing.assert_allclose(second, -3 * first, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_same_bits_for_any_number_of_threads(model: Any) -> None:
     X, y = draw(80)
-    one, two = (SmoothValues(X, y, model=model, n_jobs=k).fit_subsets(all_masks(4)) for k in (1, 2))
+    one, two = (Smooth(X, y, model=model, n_jobs=k).fit_subsets(all_masks(4)) for k in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
@@ -217,7 +245,7 @@ def test_noise_is_worth_nothing_on_average(model: Any, p: int) -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((150, p)), rng.standard_normal((150, 1))
         masks = np.array([np.ones(p), np.arange(p) < p / 2, np.arange(p) < 1], dtype=bool)
-        v.append(explained(*SmoothValues(X, y, model=model).fit_subsets(masks), y)[0])
+        v.append(explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0])
     assert (np.mean(v, axis=0) < 0.002).all()
 
 
@@ -228,8 +256,8 @@ def test_groups_cannot_be_recognised() -> None:
     X = rng.standard_normal((20, 2))[group] + 1e-3 * rng.standard_normal((100, 2))
     y = rng.standard_normal((20, 1))[group]
     ones = np.ones((1, 2), dtype=bool)
-    together = explained(*SmoothValues(X, y, row_groups=group).fit_subsets(ones), y)[0]
-    apart = explained(*SmoothValues(X, y).fit_subsets(ones), y)[0]
+    together = explained(*Smooth(X, y, row_groups=group).fit_subsets(ones), y)[0]
+    apart = explained(*Smooth(X, y).fit_subsets(ones), y)[0]
     assert together[0] < 0.1 < 0.8 < apart[0]
 
 
@@ -238,7 +266,7 @@ def test_many_columns_stay_within_their_room() -> None:
     X = rng.standard_normal((200, 300))
     target = Target.of(X[:, :1] ** 2)
     models = anova_models(X, target, np.zeros(300, dtype=bool))
-    assert all(model.n_features <= smooth.MAX_FEATURES for model in models)
+    assert all(model.n_features <= anova_ridge.MAX_FEATURES for model in models)
 
 
 def test_a_strong_pair_is_found_among_many() -> None:
@@ -279,3 +307,46 @@ def test_noise_has_small_theta() -> None:
     rng = np.random.default_rng(0)
     functions = [x[:, None] for x in rng.standard_normal((3, 200))]
     assert find_theta(functions, rng.standard_normal((200, 1)), np.ones(200)).max() < 0.5
+
+
+def test_values_are_the_errors_beside_those_of_the_mean_of_the_others():
+    X, y = draw(80)
+    y = y[:, :1]
+    values = Smooth(X, y, model="anova").values(Subsets.full(4), influences=True)
+    residuals, leverages = Smooth(X, y, model="anova").fit_subsets(ALL)
+    constant = np.mean(((y - y.mean()) * 80 / 79) ** 2)
+    np.testing.assert_allclose(values.plain, 1 - np.mean(residuals**2) / constant)
+    corrected = np.mean(residuals[0, :, 0] ** 2 * (1 - leverages[0]))
+    np.testing.assert_allclose(values.v, 1 - corrected / constant)
+    assert values.v > values.plain
+    assert values.influences.shape == (1, 80)
+
+
+def test_as_an_estimator_with_groups_weights_classes_and_categories():
+    X, y, _ = mixed(120)
+    weight = np.random.default_rng(0).integers(1, 3, 120)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y[:, 0], [-0.5, 0.5])]
+    for target in (y[:, 0], np.column_stack([y, -y]), labels):
+        est = ShapleyEffects(
+            "smooth", groups={"both": [0, 1]}, categorical=[2, 3], random_state=0
+        ).fit(X, target, sample_weight=weight, row_groups=np.arange(120) // 2)
+        assert est.result_.estimator == "smooth"
+        assert est.effects_.shape == (3,)
+        assert est.effects_[0] > est.effects_[2]
+        np.testing.assert_allclose(est.effects_.sum(), est.explained_variance_)
+
+
+def test_splits_are_refused():
+    X, y = draw(60)
+    with pytest.raises(InputError, match="cv is not used: smooth values leave out each row"):
+        ShapleyEffects("smooth", cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)
+
+
+def test_divisions_into_folds_are_averaged():
+    X, y = draw(80)
+    folds = [np.arange(80) % 5, np.arange(80) // 16]
+    problem = Problem.of(X, y, random_state=0)
+    both = SmoothValues(problem, folds, "anova")
+    runs, _ = both.runs_and_leverages(Subsets.full(4))
+    assert runs.shape == (2, 1, 80, 2)
+    np.testing.assert_allclose(runs.mean(axis=0), both.predict(Subsets.full(4)))

@@ -1,0 +1,166 @@
+"""Errors, coverage of the true effects and false positives of the defaults, case by case.
+
+    python -m benchmarks.truth --cases ishigami friedman --n 1000 --seeds 0 40 --out runs.jsonl
+    python -m benchmarks.truth --report runs.jsonl
+
+Each data set of `benchmarks.cases` is explained by `ShapleyEffects(random_state=seed)` and leaves one line in
+the file; runs that the file already has are skipped. The report has one row a case:
+
+- error: sum of the absolute errors of the reported effects;
+- bias v: explained variance less the true v(all);
+- covers, length: 95 % intervals of the true effects above 0.02: how many hold them, how long;
+- false +, below 0: inputs that are independent of everything: p-values under 0.05, and
+  intervals that lie wholly below 0.
+
+The last rows are means over the rows of the named cases and of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cases import CASES, Case
+from shaff import ShapleyEffects
+from shaff.result import EffectsResult
+
+LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
+COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "false +", "below 0", "CPU s")
+Record = dict[str, Any]
+
+
+def run(case: Case, n: int, seed: int) -> Record:
+    """Explain one data set with the defaults."""
+    X, y = case.draw(n, seed)
+    started = time.process_time()
+    with warnings.catch_warnings():
+        # That little is explained is a figure of the report.
+        warnings.simplefilter("ignore", UserWarning)
+        result = ShapleyEffects(random_state=seed).fit(X, y).result_
+    seconds = time.process_time() - started
+    return {"case": case.name, "n": n, "seed": seed, **figures(result), "cpu": round(seconds, 3)}
+
+
+def figures(result: EffectsResult) -> Record:
+    """What a run keeps of a result."""
+    low, high = result.confidence_interval(LEVEL)
+    return {
+        "effects": plain(result.effects),
+        "raw_effects": plain(result.raw_effects),
+        "explained_variance": plain(result.explained_variance),
+        "plain_effects": plain(
+            result.raw_effects if result.plain_effects is None else result.plain_effects
+        ),
+        "unsure": any("may be larger" in note for note in result.notes),
+        "standard_errors": {name: plain(e) for name, e in (result.standard_errors or {}).items()},
+        "low": plain(low),
+        "high": plain(high),
+        "p_values": plain(result.null_test(adjust=None)),
+        "estimator": result.estimator,
+        "n_subsets": result.n_subsets,
+    }
+
+
+def plain(figure: Any) -> Any:
+    return np.round(np.asarray(figure, dtype=float), 7).tolist()
+
+
+def read(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def fill(path: Path, names: Iterable[str], n: int, seeds: range) -> None:
+    """Append the runs that the file lacks."""
+    done = {(record["case"], record["n"], record["seed"]) for record in read(path)}
+    for name in names:
+        for seed in seeds:
+            if (name, n, seed) not in done:
+                record = run(CASES[name], n, seed)
+                with path.open("a") as file:
+                    file.write(json.dumps(record) + "\n")
+
+
+def row(case: Case, records: list[Record]) -> list[float]:
+    """The figures of `COLUMNS` of one case; NaN where a case has no nulls."""
+    truth, explained = case.effects, case.values()[-1]
+    large, nulls = truth > LARGE, list(case.nulls)
+    low, high, p_values = (column(records, name) for name in ("low", "high", "p_values"))
+    errors = np.abs(column(records, "effects") - truth).sum(axis=1)
+    return [
+        len(records),
+        errors.mean(),
+        errors.std(ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.nan,
+        column(records, "explained_variance").mean() - explained,
+        ((low <= truth) & (truth <= high))[:, large].mean(),
+        (high - low)[:, large].mean(),
+        (p_values[:, nulls] < SIGNIFICANT).mean() if nulls else np.nan,
+        (high[:, nulls] < 0).mean() if nulls else np.nan,
+        column(records, "cpu").mean(),
+    ]
+
+
+def column(records: list[Record], name: str) -> np.ndarray:
+    return np.array([record[name] for record in records])
+
+
+def report(records: list[Record]) -> None:
+    """One table a number of rows."""
+    for n in sorted({record["n"] for record in records}, reverse=True):
+        by_case = {
+            name: [r for r in records if r["case"] == name and r["n"] == n] for name in CASES
+        }
+        rows = {name: row(CASES[name], found) for name, found in by_case.items() if found}
+        print(f"\nn = {n}\n{'':18s}" + "".join(f"{name:>9s}" for name in COLUMNS))
+        for name, entries in {**rows, **pooled(rows)}.items():
+            print(f"{name:18s}{entries[0]:9.0f}" + "".join(map(shown, entries[1:])))
+
+
+def pooled(rows: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Means over the named cases and over the others, without those that stand apart."""
+    groups = {
+        "named": [rows[name] for name in rows if CASES[name].named],
+        "own, no parity": [rows[c.name] for c in own() if c.name in rows],
+    }
+    return {label: mean_row(np.array(group)) for label, group in groups.items() if group}
+
+
+def own() -> list[Case]:
+    return [case for case in CASES.values() if not case.named and not case.apart]
+
+
+def mean_row(rows: np.ndarray) -> list[float]:
+    """Counts are summed, standard errors combined, the rest averaged where there is a figure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        means = np.nanmean(rows, axis=0)
+    means[0] = rows[:, 0].sum()
+    means[2] = np.sqrt((rows[:, 2] ** 2).sum()) / len(rows)
+    return list(means)
+
+
+def shown(figure: float) -> str:
+    return f"{'-':>9s}" if np.isnan(figure) else f"{figure:9.3f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--n", type=int, default=1000, help="rows of a data set")
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), help="first, and last + 1")
+    parser.add_argument("--out", type=Path, default=Path("runs.jsonl"))
+    parser.add_argument("--report", type=Path, help="only print the table of this file")
+    args = parser.parse_args()
+    if args.report is None:
+        fill(args.out, args.cases, args.n, range(*args.seeds))
+    report(read(args.report or args.out))
+
+
+if __name__ == "__main__":
+    main()
