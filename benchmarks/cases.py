@@ -28,8 +28,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 
+from shaff._typing import BoolArray, FloatArray
 from shaff.datasets import shapley_values
-from shaff.subsets import BoolArray, FloatArray
 
 P = 6
 MASKS: BoolArray = (np.arange(2**P)[:, None] >> np.arange(P) & 1).astype(bool)

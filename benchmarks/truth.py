@@ -3,8 +3,8 @@
     python -m benchmarks.truth --cases ishigami friedman --n 1000 --seeds 0 40 --out runs.jsonl
     python -m benchmarks.truth --report runs.jsonl
 
-Each data set of `benchmarks.cases` is explained by `ShapleyEffects(random_state=seed)` and leaves one line in
-the file; runs that the file already has are skipped. The report has one row a case:
+Each data set of `benchmarks.cases` is explained by `ShapleyEffects(random_state=seed)` and leaves
+one line in the file; runs that the file already has are skipped. The report has one row a case:
 
 - error: sum of the absolute errors of the reported effects;
 - bias v: explained variance less the true v(all);
@@ -58,6 +58,7 @@ def figures(result: EffectsResult) -> Record:
         "plain_effects": plain(
             result.raw_effects if result.plain_effects is None else result.plain_effects
         ),
+        "plain_explained_variance": result.plain_explained_variance,
         "unsure": any("may be larger" in note for note in result.notes),
         "standard_errors": {name: plain(e) for name, e in (result.standard_errors or {}).items()},
         "low": plain(low),
