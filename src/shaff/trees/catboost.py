@@ -82,6 +82,7 @@ def _read_tree(tree: dict[str, Any], missing: dict[int, bool], scale: float) -> 
         missing_left=np.concatenate([~goes_right[level], zeros != 0]),
         value=np.concatenate([np.zeros(2**depth - 1), scale * np.array(tree["leaf_values"])]),
         gain=np.concatenate([_gains(tree, depth), zeros]),
+        count=np.concatenate([np.zeros(2**depth - 1), tree["leaf_weights"]]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,8 @@ class Tree:
         At these nodes the listed categories go left, in place of the threshold rule.
     zero_missing : bool array of shape (n_nodes,) or None
         Where zeros count as missing.
+    count : float array of shape (n_nodes,) or None
+        Weight of the training rows at each leaf, where the library tells.
     """
 
     feature: npt.ArrayLike
@@ -46,6 +48,7 @@ class Tree:
     gain: npt.ArrayLike
     left_categories: Mapping[int, npt.ArrayLike] = field(default_factory=dict)
     zero_missing: npt.ArrayLike | None = None
+    count: npt.ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ class Ensemble:
     ----------
     feature, left, right, category_set : int32 arrays of shape (n_nodes,)
         As in `Tree`, children now counted over all nodes. `category_set` is -1 at numeric splits.
-    threshold, value, gain : float arrays of shape (n_nodes,)
+    threshold, value, gain, count : float arrays of shape (n_nodes,)
     missing_left, zero_missing : bool arrays of shape (n_nodes,)
     set_offset, set_words : int64 and uint64 arrays
         Bit sets of the categories that go left; set k is ``set_words[set_offset[k] :
@@ -85,6 +88,7 @@ class Ensemble:
     set_words: WordArray
     value: FloatArray
     gain: FloatArray
+    count: FloatArray
     tree_offset: IntArray
     n_columns: int
     base_score: float
@@ -112,6 +116,7 @@ class Ensemble:
             set_words=set_words,
             value=_join(trees, "value", np.float64),
             gain=_join(trees, "gain", np.float64),
+            count=_join(trees, "count", np.float64),
             tree_offset=offset,
             n_columns=n_columns,
             **header,
@@ -141,7 +146,7 @@ class Ensemble:
         end = int(self.tree_offset[n_trees])
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("feature", "threshold", "left", "right", "missing_left", "zero_missing",
-                     "category_set", "value", "gain"):  # fmt: skip
+                     "category_set", "value", "gain", "count"):  # fmt: skip
             fields[name] = fields[name][:end]
         fields["tree_offset"] = self.tree_offset[: n_trees + 1]
         return Ensemble(**fields)
@@ -176,6 +181,32 @@ class Ensemble:
             left = x <= self.threshold[node]
         return np.asarray(np.where(missing, self.missing_left[node], left), dtype=bool)
 
+    def has_seen(self, X: npt.ArrayLike) -> bool:
+        """Whether these are the training rows: the first tree has just as many at each leaf.
+
+        False where the library does not tell, and for trees that were grown on a sample of rows.
+        """
+        if self.n_trees == 0:
+            return False
+        tree = self.first_trees(1)
+        told, leaves = tree.count, np.flatnonzero(tree.feature == LEAF)
+        counts = np.zeros(len(told))
+        for node, rows in tree._leaves(self.as_read(X), 0):
+            counts[node] = len(rows)
+        return len(leaves) > 1 and np.allclose(told[leaves], counts[leaves])
+
+    def _leaves(self, data: FloatArray, root: int) -> Iterator[tuple[int, IntArray]]:
+        """Each leaf under a node, with the rows that reach it."""
+        stack = [(root, np.arange(len(data)))]
+        while stack:
+            node, rows = stack.pop()
+            if self.feature[node] == LEAF:
+                yield node, rows
+                continue
+            left = self.goes_left(node, data[rows, self.feature[node]])
+            stack.append((int(self.left[node]), rows[left]))
+            stack.append((int(self.right[node]), rows[~left]))
+
     def predict(self, X: npt.ArrayLike) -> FloatArray:
         """The model's own prediction, shape (n,). Plain and slow: it is there to check readers.
 
@@ -192,15 +223,8 @@ class Ensemble:
         data = self.as_read(X)
         total = np.full(len(data), self.base_score)
         for root in self.tree_offset[:-1]:
-            stack = [(int(root), np.arange(len(data)))]
-            while stack:
-                node, rows = stack.pop()
-                if self.feature[node] == LEAF:
-                    total[rows] += self.value[node]
-                    continue
-                left = self.goes_left(node, data[rows, self.feature[node]])
-                stack.append((int(self.left[node]), rows[left]))
-                stack.append((int(self.right[node]), rows[~left]))
+            for leaf, rows in self._leaves(data, int(root)):
+                total[rows] += self.value[leaf]
         return total
 
 

@@ -118,6 +118,7 @@ def _read_tree(predictor: Any, columns: IntArray, encoded: dict[int, IntArray]) 
         value=nodes["value"],
         gain=np.where(split, nodes["gain"], 0.0),
         left_categories=left_categories,
+        count=nodes["count"],
     )
 
 

@@ -96,6 +96,7 @@ def _read_tree(structure: dict[str, Any]) -> Tree:
         gain=[max(node.get("split_gain", 0.0), 0.0) for node in nodes],
         left_categories=categorical,
         zero_missing=[node.get("missing_type") == "Zero" for node in nodes],
+        count=[node.get("leaf_count", 0) for node in nodes],
     )
 
 

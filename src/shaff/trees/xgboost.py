@@ -99,6 +99,7 @@ def _read_tree(tree: dict[str, Any]) -> Tree:
         value=np.where(leaf, condition, 0.0),
         gain=np.where(leaf, 0.0, tree["loss_changes"]),
         left_categories=sets,
+        count=tree["sum_hessian"],
     )
 
 

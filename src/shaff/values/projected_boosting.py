@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from shaff._seeds import LARGEST_SEED
 from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._warn import warn
 from shaff.data.folds import Fold, make_folds
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -169,6 +170,12 @@ class ProjectedBoosting:
         if ensemble.n_columns != data.X.shape[1]:
             raise InputError(
                 f"The model was fitted on {ensemble.n_columns} columns, X has {data.X.shape[1]}."
+            )
+        boosters.check_booster(model)
+        if ensemble.has_seen(data.X):
+            warn(
+                f"These are the rows that {type(model).__name__} was trained on: its trees have "
+                "seen them, so that all looks better explained than it is. Pass other rows."
             )
         self._set_up(data)
         self.early_stopping = early_stopping
