@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -200,12 +200,14 @@ class ProjectedBoosting:
         return float(self.values(Subsets.full(self.n_players)).v[0])
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset."""
+        """Price each subset; the correction takes off the noise of the cells' steps."""
         masks = self._masks(subsets)
         parts = []
         for wave in self._waves(len(masks)):
-            residuals, _ = self._held_out_residuals(masks[wave])
-            parts.append(self._outcome.values(subsets[wave], residuals**2, influences))
+            found = self._held_out(masks[wave], corrected=True)
+            parts.append(
+                self._outcome.values(subsets[wave], found.residuals**2, influences, found.products)
+            )
         return Values.concatenate(parts)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -216,14 +218,14 @@ class ProjectedBoosting:
         """
         masks = self._masks(subsets)
         waves = self._waves(len(masks))
-        found = [self._held_out_residuals(masks[wave]) for wave in waves]
+        found = [self._held_out(masks[wave]) for wave in waves]
         if rows is None:
-            residual = np.concatenate([residuals for residuals, _ in found])
+            residual = np.concatenate([part.residuals for part in found])
             out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
             out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-        return self._predict_new(masks, np.concatenate([stages for _, stages in found]), new)
+        return self._predict_new(masks, np.concatenate([part.stages for part in found]), new)
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -454,40 +456,49 @@ class ProjectedBoosting:
 
     def _waves(self, n_subsets: int) -> list[slice]:
         """As many subsets at a time as memory holds."""
-        subset_bytes = 8 * self._data.y.size * (len(self._stages) + 2)
+        subset_bytes = 8 * self._data.y.size * 2 * (len(self._stages) + 2)
         return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
 
-    def _held_out_residuals(self, masks: BoolArray) -> tuple[FloatArray, IntArray]:
-        """Residuals, shape (n_subsets, n_rows, n_outputs), 0 for rows that no fold holds out; and
-        the number of trees that is best for each subset over all folds."""
-        stages = self._stages
+    def _held_out(self, masks: BoolArray, corrected: bool = False) -> _HeldOut:
+        """Residuals of the rows by the folds that hold them out."""
+        stages, shrinkage, cancel = self._stages, self.shrinkage_, self._cancel
 
-        def evaluate(model: BoostingFold, block: slice) -> FloatArray:
-            return model.held_out_residuals(masks[block], self.shrinkage_, self._cancel, stages)
+        def evaluate(model: BoostingFold, block: slice) -> tuple[FloatArray, FloatArray | None]:
+            residuals = model.held_out_residuals(masks[block], shrinkage, cancel, stages)
+            if not corrected:
+                return residuals, None
+            return residuals, model.half_products(masks[block], shrinkage, cancel, stages)
 
         blocks = _slices(len(masks), BLOCK_SUBSETS)
         tasks = [(model, block) for block in blocks for model in self._models]
         with threadpool_limits(1, user_api="blas"):
             parts = self._parallel(evaluate, tasks)
-        out = np.zeros((len(masks), *self._data.y.shape))
-        best = np.empty(len(masks), dtype=np.int64)
+        shape = (len(masks), *self._data.y.shape)
+        out = _HeldOut(np.zeros(shape), np.zeros(len(masks), dtype=np.int64))
+        if corrected:
+            out = replace(out, products=np.zeros(shape))
         for index, block in enumerate(blocks):
             folds = parts[index * len(self._models) : (index + 1) * len(self._models)]
-            best[block] = self._stop(folds, out[block])
-        return out, np.asarray(stages)[best]
+            out.stages[block] = np.asarray(stages)[self._stop(folds, out.block(block))]
+        return out
 
-    def _stop(self, parts: list[FloatArray], out: FloatArray) -> IntArray:
+    def _stop(self, parts: list[tuple[FloatArray, FloatArray | None]], out: _HeldOut) -> IntArray:
         """Fill in each fold's residuals at the stage with the smallest error in the other folds,
         so that no row decides when its own prediction stops; return the stages of all folds."""
         weights = [self._data.weight[fold.test] for fold in self.folds]
         errors = np.stack(
-            [((part**2) @ weight).sum(axis=1) for part, weight in zip(parts, weights, strict=True)]
+            [
+                ((residuals**2) @ weight).sum(axis=1)
+                for (residuals, _), weight in zip(parts, weights, strict=True)
+            ]
         )
-        subsets = np.arange(len(out))
-        for k, part in enumerate(parts):
+        subsets = np.arange(len(out.residuals))
+        for k, (residuals, products) in enumerate(parts):
             others = errors.sum(axis=0) - errors[k] if len(parts) > 1 else errors[k]
-            stage = others.argmin(axis=0)
-            out[:, self.folds[k].test] = part[stage, :, subsets].transpose(0, 2, 1)
+            stage, test = others.argmin(axis=0), self.folds[k].test
+            out.residuals[:, test] = residuals[stage, :, subsets].transpose(0, 2, 1)
+            if products is not None and out.products is not None:
+                out.products[:, test] = products[stage, :, subsets].transpose(0, 2, 1)
         return np.asarray(errors.sum(axis=0).argmin(axis=0), dtype=np.int64)
 
     def _predict_new(self, masks: BoolArray, stages: IntArray, rows: FloatArray) -> FloatArray:
@@ -509,6 +520,29 @@ class ProjectedBoosting:
 
     def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         return run_in_threads(function, tasks, self._data.n_jobs, self._cancel)
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """What the folds say of the rows that they hold out; 0 for rows that none does.
+
+    Parameters
+    ----------
+    residuals : float array of shape (n_subsets, n_rows, n_outputs)
+    stages : int array of shape (n_subsets,)
+        The number of trees that is best over all folds.
+    products : float array of the shape of the residuals, or None
+        Of the residuals by two halves of the training rows.
+    """
+
+    residuals: FloatArray
+    stages: IntArray
+    products: FloatArray | None = None
+
+    def block(self, subsets: slice) -> _HeldOut:
+        """Views on some of the subsets."""
+        products = None if self.products is None else self.products[subsets]
+        return _HeldOut(self.residuals[subsets], self.stages[subsets], products)
 
 
 def _slices(n: int, size: int) -> list[slice]:
