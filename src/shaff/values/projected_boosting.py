@@ -39,8 +39,7 @@ SCOUT_ROWS = 500
 MIN_IMPROVEMENT = 5e-4
 # So many trees are grown without one where a scout had to look twice.
 PATIENCE = 100
-# A scout that gains less than this is asked again with few leaves and with more trees.
-PLAIN_GAIN = 0.02
+# Leaves of a scout for small trees; trees of one that is asked again.
 FEW_LEAVES, PATIENT_TREES = 6, 200
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
@@ -254,9 +253,7 @@ class ProjectedBoosting:
         chosen = scouts[self.start_]
         self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
         self._patience = STAGE_TREES
-        if self._staged and not self._improves(
-            grown[self.start_], bare[self.start_], chosen, PLAIN_GAIN
-        ):
+        if self._staged:
             self._look_again(starts[self.start_], grown[self.start_], bare[self.start_])
         self._begin(starts[self.start_], chosen)
 
@@ -277,19 +274,18 @@ class ProjectedBoosting:
             model.set_trees([coding.ensemble.first_trees(0) for coding in others[0].codings])
 
     def _look_again(self, starts: list[Start], grown: float, bare: float) -> None:
-        """Where large trees hardly help: small ones may, or more of them.
-
-        Large trees overfit a rare class at once; signals without main effects show late.
-        """
-        self._patience = PATIENCE
+        """Small trees may help where large ones overfit at once, such as with a rare class; more
+        trees where a signal has no main effects and shows late."""
         small = default_booster(len(self._data.X), SCOUT_LEARNING_RATE, FEW_LEAVES)
         scouts = self._fit_scouts(starts, small)
         error = self._probe_error(scouts)
         if error < min(grown, bare):
             self._estimator = default_booster(len(self._data.X), leaves=FEW_LEAVES)
-        patient = self._fit_scouts(starts, n_trees=PATIENT_TREES)
-        best = min(error, self._probe_error(patient))
-        self._trees_help |= self._improves(best, bare, scouts)
+        if not self._trees_help:
+            self._patience = PATIENCE
+            patient = self._fit_scouts(starts, n_trees=PATIENT_TREES)
+            best = min(error, self._probe_error(patient))
+            self._trees_help = self._improves(best, bare, scouts)
 
     def _fit_scouts(
         self, starts: list[Start], booster: Any = None, n_trees: int = SCOUT_TREES
@@ -427,17 +423,11 @@ class ProjectedBoosting:
             error += float((held_out**2 @ self._data.weight[model.fold.test]).sum())
         return error
 
-    def _improves(
-        self,
-        error: float,
-        best: float,
-        models: list[BoostingFold],
-        enough: float = MIN_IMPROVEMENT,
-    ) -> bool:
+    def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
         weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
         one_value = self._outcome.variance * weight * len(self._probes)
-        return error < best - enough * one_value
+        return error < best - MIN_IMPROVEMENT * one_value
 
     # Evaluation -------------------------------------------------------------------------------
 
