@@ -5,7 +5,7 @@ import pytest
 
 from shaff.datasets import shapley_values
 from shaff.designs.gaussian_process import GaussianProcessDesign
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
 
@@ -31,10 +31,11 @@ def standardised_errors(game, n_subsets, noise, seed):
     design = GaussianProcessDesign(P, n_subsets, random_state=seed)
     history = Values(Subsets.full(P), game(np.ones((1, P), dtype=bool)))
     while (proposal := design.propose(history)) is not None:
-        v = game(proposal.masks()) + noise * rng.standard_normal(len(proposal))
-        history = Values.concatenate([history, Values(proposal, v)])
+        subsets = proposal.subsets
+        v = game(subsets.masks()) + noise * rng.standard_normal(len(subsets))
+        history = Values.concatenate([history, Values(subsets, v)])
     solution = GaussianProcessSolver().solve(
-        history.subsets[1:], history.v[1:], float(history.v[0])
+        Proposal(history.subsets[1:]), history.v[1:], float(history.v[0])
     )
     bars = np.sqrt(np.maximum(np.diag(solution.covariance), 1e-16))
     return (solution.raw - shapley_values(game, P)) / bars
