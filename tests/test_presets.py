@@ -25,7 +25,8 @@ from shaff.values.mdi import MDIValues
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():
-    sage = pytest.importorskip("sage")
+    import sage
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     X[:, 1] += X[:, 0]

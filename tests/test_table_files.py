@@ -4,8 +4,6 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-pytest.importorskip("polars")
-
 from shaff._tables import read_file
 
 
