@@ -50,8 +50,9 @@ def coverage(make, n_games, n_subsets, noise):
 
 
 @pytest.mark.parametrize("make", [saturating, products])
-def test_error_bars_cover_on_a_few_games(make):
-    assert coverage(make, 12, 80, 0.0) > 0.88
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_error_bars_cover_on_a_few_games(make, noise):
+    assert coverage(make, 12, 80, noise) > (0.88 if noise == 0 else 0.8)
 
 
 @pytest.mark.slow

@@ -429,7 +429,8 @@ def test_constant_target_explains_nothing():
     [{"verbose": False}, {"silent": True}, {"logging_level": "Info"}, {"random_state": 3}],
 )
 def test_catboost_settings_under_any_of_their_names(settings):
-    catboost = pytest.importorskip("catboost")
+    import catboost
+
     problem = Problem.of(*messy_data(n=100), random_state=0)
     estimator = catboost.CatBoostRegressor(iterations=3, rsm=0.5, **settings)
     assert ProjectedBoosting(problem, estimator=estimator).values(HALF).v.max() < 1

@@ -42,16 +42,20 @@ def local_shapley(value_function, rows) -> np.ndarray:
     return np.array([shapley_values(lambda masks, m=m: m, P) for m in means.T])
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # shap on import
 def test_path_dependent_equals_tree_shap(data):
-    shap = pytest.importorskip("shap")
+    import shap
+
     X, y = data
     explainer = shap.TreeExplainer(forest().fit(X, y), feature_perturbation="tree_path_dependent")
     ours = local_shapley(PathDependentValues(Problem.of(X, y), forest()), X[:25])
     assert_allclose(ours, explainer.shap_values(X[:25]), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # shap on import
 def test_marginal_equals_interventional_shap(data):
-    shap = pytest.importorskip("shap")
+    import shap
+
     X, y = data
     explainer = shap.TreeExplainer(
         forest().fit(X, y), data=shap.maskers.Independent(X, max_samples=len(X)),
