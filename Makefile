@@ -1,31 +1,33 @@
-# make demo | test | lint | format | docs | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | test | slow-test | lint | format | docs | bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
-OLDEST := build/venv-oldest
-PIP := -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 WHEEL := build/wheel
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src cpp -type f \( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.hpp' \) ! -path '*/tests/*')
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
-# Tests of the public estimator and its steps, for the oldest scikit-learn that is supported.
-CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py designs.py columns.py trees.py \
-  projected_boosting.py projected_forest.py stack.py tree_values.py presets.py)
+# What depends on other packages, for their lowest versions and for other versions of Python.
+CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py trees.py stack.py \
+  projected_boosting.py projected_forest.py tree_values.py presets.py plots.py paper.py \
+  cli.py table_files.py fuzz.py)
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint format cpp-test python-test oldest-test docs bench-kernel clean
+.PHONY: demo test lint format cpp-test python-test slow-test lowest-test \
+  other-pythons-test docs bench-kernel clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
 
-test: lint cpp-test python-test oldest-test
+test: lint cpp-test python-test lowest-test other-pythons-test
 	@echo "All checks passed."
 
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(if $(CPP),$(BIN)/clang-format --dry-run -Werror $(CPP))
 
 format: .venv/.test
@@ -43,9 +45,17 @@ cpp-test: .venv/.test
 python-test: .venv/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) --pyargs shaff tests
 
-# Old scikit-learn with new SciPy warns of deprecations that are not ours.
-oldest-test: $(OLDEST)/.installed
-	$(TEST_ENV) $(OLDEST)/bin/python -m pytest -q -n $(JOBS) -W ignore::DeprecationWarning $(CORE_TESTS)
+slow-test: .venv/.test
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) -m slow tests
+
+# The lowest versions that pyproject.toml names, all at once. They warn of deprecations that are
+# not ours.
+lowest-test: .venv/.test
+	@$(MAKE) --no-print-directory core-test ON=3.11 RESOLUTION=lowest-direct WARN="-W ignore::DeprecationWarning"
+
+other-pythons-test: .venv/.test
+	@$(MAKE) --no-print-directory core-test ON=3.12
+	@$(MAKE) --no-print-directory core-test ON=3.13
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -61,33 +71,71 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "shaff needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+	$(PIP) install "pip>=25.1" || { rm -rf .venv; exit 1; }
 
 $(WHEEL)/.built: $(BIN)/python $(SOURCES)
 	@command -v $${CXX:-c++} > /dev/null || \
 	  { echo "shaff needs a C++20 compiler: install g++ or clang, or name one in CXX" >&2; exit 1; }
 	@mkdir -p $(WHEEL) && rm -f $(WHEEL)/*.whl
-	$(BIN)/python $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	$(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
 	@touch $@
 
 # pip keeps an installed package of the same version, so the new wheel is put in by force.
 define install
-	$(1)/bin/python $(PIP) install --no-compile $$(ls $(WHEEL)/*.whl)[$(2)] $(3)
-	$(1)/bin/python $(PIP) install --no-compile --force-reinstall --no-deps $$(ls $(WHEEL)/*.whl)
+	$(PIP) install --no-compile $$(ls $(WHEEL)/*.whl)[$(1)] $(2)
+	$(PIP) install --no-compile --force-reinstall --no-deps $$(ls $(WHEEL)/*.whl)
 	@touch $@
 endef
 
 .venv/.cli: $(WHEEL)/.built
-	$(call install,.venv,cli)
+	$(call install,cli)
 
 .venv/.docs: $(WHEEL)/.built
-	$(call install,.venv,docs)
+	$(call install,paper,--group docs)
 
 .venv/.bench: $(WHEEL)/.built
-	$(call install,.venv,plot)
+	$(call install,plot)
 
 .venv/.test: $(WHEEL)/.built
-	$(call install,.venv,test)
+	$(call install,paper,--group test --group lint)
 
-$(OLDEST)/.installed: $(WHEEL)/.built
-	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
-	$(call install,$(OLDEST),plot,"scikit-learn==1.6.*" pytest pytest-xdist hypothesis pandas polars pyarrow rich)
+# make core-test ON=3.12: in an environment of its own, if this machine has that Python.
+ifdef ON
+.PHONY: core-test
+RESOLUTION ?= highest
+UV := $(BIN)/uv --quiet --no-progress
+MAIN := $(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+FOUND := $(shell for python in $(BIN)/python python$(ON) "$$(pyenv root 2>/dev/null)"/versions/$(ON).*/bin/python; do \
+  "$$python" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(ON)")' 2>/dev/null && \
+  echo "$$python" && break; done)
+# Python 3.11 has a wheel of its own; all later ones share the one that the first of them builds.
+abi = $(if $(filter 3.11,$(1)),cp311,abi3)
+ON_WHEEL := $(if $(filter $(call abi,$(MAIN)),$(call abi,$(ON))),$(WHEEL),$(WHEEL)-$(call abi,$(ON)))
+ON_VENV := build/venv-$(ON)-$(RESOLUTION)
+
+ifeq ($(FOUND),)
+core-test:
+	@echo "Skipped: this machine has no Python $(ON) for the core tests with $(RESOLUTION) versions."
+else ifeq ($(MAIN)-$(RESOLUTION),$(ON)-highest)
+core-test:
+	@echo "Skipped: python-test has run on Python $(ON)."
+else
+core-test: $(ON_VENV)/.installed
+	$(TEST_ENV) $(ON_VENV)/bin/python -m pytest -q -n $(JOBS) $(WARN) $(CORE_TESTS)
+endif
+
+ifneq ($(ON_WHEEL),$(WHEEL))
+$(ON_WHEEL)/.built: $(SOURCES)
+	@mkdir -p $(ON_WHEEL) && rm -f $(ON_WHEEL)/*.whl
+	$(UV) build --wheel --python "$(FOUND)" --out-dir $(ON_WHEEL)
+	@touch $@
+endif
+
+# Made anew each time: uv would keep what is installed and not lower it.
+$(ON_VENV)/.installed: $(ON_WHEEL)/.built
+	$(UV) venv --clear --python "$(FOUND)" $(ON_VENV)
+	$(UV) pip install --python $(ON_VENV)/bin/python --resolution $(RESOLUTION) \
+	  -r pyproject.toml --extra plot --extra paper --group test
+	$(UV) pip install --python $(ON_VENV)/bin/python --no-deps $(ON_WHEEL)/*.whl
+	@touch $@
+endif

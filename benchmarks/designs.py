@@ -30,7 +30,7 @@ from shaff.designs.leverage import LeverageDesign
 from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.designs.permutations import PermutationDesign
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
-from shaff.protocols import Design, Effects, Solver, Values
+from shaff.protocols import Design, Effects, Proposal, Solver, Values
 from shaff.screening import screen
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.least_squares import LeastSquaresSolver
@@ -76,7 +76,7 @@ class Method:
     """A design with the solver that goes with it."""
 
     name: str
-    make: Callable[[int, int, int, Any], tuple[Design, Callable[[Any], Solver]]]
+    make: Callable[[int, int, int, Any], tuple[Design, Solver]]
     needs_data: bool = False
     max_players: int = 1000
 
@@ -103,14 +103,14 @@ def run(
     full = Subsets.full(p)
     history = Values(full, game.game(full.masks()))
     design, solver = method.make(p, budget, seed, data)
-    weights = []
+    proposals = []
     while (proposal := design.propose(history)) is not None:
-        weights.append(proposal)
+        proposals.append(proposal)
         asked = time.perf_counter()
-        priced = noisy_values(game, proposal, noise, seed)
+        priced = noisy_values(game, proposal.subsets, noise, seed)
         outside += time.perf_counter() - asked
         history = Values.concatenate([history, priced])
-    effects = solver(design).solve(Subsets.concatenate(weights), history.v[1:], float(history.v[0]))
+    effects = solver.solve(Proposal.concatenate(proposals), history.v[1:], float(history.v[0]))
     return effects, time.perf_counter() - started - outside
 
 
@@ -118,15 +118,14 @@ def gaussian_process(proxy: bool) -> Callable[..., Any]:
     def make(p: int, budget: int, seed: int, data: Any) -> Any:
         prior = data.proxy if proxy else None
         design = GaussianProcessDesign(p, budget, random_state=seed, proxy=prior)
-        return design, lambda _: GaussianProcessSolver(proxy=prior)
+        return design, GaussianProcessSolver(proxy=prior)
 
     return make
 
 
 def permutations(kind: str) -> Callable[..., Any]:
     def make(p: int, budget: int, seed: int, data: Any) -> Any:
-        design = PermutationDesign(p, budget, kind, seed)
-        return design, lambda d: PermutationSolver(d.orders)
+        return PermutationDesign(p, budget, kind, seed), PermutationSolver()
 
     return make
 
@@ -134,16 +133,13 @@ def permutations(kind: str) -> Callable[..., Any]:
 def forest_paths(paired_weights: str) -> Callable[..., Any]:
     def make(p: int, budget: int, seed: int, data: Any) -> Any:
         design = ForestPathsDesign(*data.paths, None, budget, paired_weights, seed)
-        return design, lambda d: LeastSquaresSolver(active=d.active)
+        return design, LeastSquaresSolver()
 
     return make
 
 
 def sampled(design: Callable[..., Design], solver: Callable[[], Solver], **options: Any) -> Any:
-    return lambda p, budget, seed, data: (
-        design(p, budget, random_state=seed, **options),
-        lambda _: solver(),
-    )
+    return lambda p, budget, seed, data: (design(p, budget, random_state=seed, **options), solver())
 
 
 def methods() -> list[Method]:

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a
 from shaff.subsets import Subsets
-from shaff.trees.bags import forest_bags
-from shaff.trees.forest import read_forest
+from shaff.trees.growing import GrownForest
 from shaff.values.projected_forest import ProjectedForest
 
 BLOCK = 128
@@ -37,8 +37,7 @@ def grow(X: np.ndarray, y: np.ndarray, n_trees: int) -> RandomForestRegressor:
 
 
 def project(model: RandomForestRegressor, X: np.ndarray, y: np.ndarray) -> ProjectedForest:
-    forest = read_forest(model.estimators_, X.shape[1])
-    return ProjectedForest(forest, X, y, forest_bags(model, len(X)), n_jobs=1)
+    return ProjectedForest(Problem.of(X, y, n_jobs=1), GrownForest.of_fitted(model, len(X)))
 
 
 def subsets_of_all_sizes(p: int, n_subsets: int = BLOCK) -> Subsets:

@@ -7,14 +7,16 @@ each is shaff's definition, no other is.
 
 import numpy as np
 
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a, experiment_2
 from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
 from shaff.designs.kernel_draws import KernelDrawsDesign
+from shaff.protocols import Proposal
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.trees.forest import read_forest
 from shaff.trees.kinds import paper_forest
-from shaff.values.forest import projected_forest_game
+from shaff.values.forest import published_forest
 from shaff.values.held_out import HeldOut, fit_held_out
 from shaff.values.tree_expectation import held_out_expectation, no_background
 
@@ -64,21 +66,21 @@ def tree_shap_errors(experiment):
     held_out = fit_held_out(paper_forest(N_TREES), experiment.X, experiment.y[:, None], seed=SEED)
     paths = path_subsets(read_forest(held_out.predictors, 15))
     design = ForestPathsDesign(*paths, N_DRAWS, paired_weights="published", random_state=SEED)
-    drawn, solver = design.draw(), LeastSquaresSolver(active=design.active)
-    subsets = Subsets.concatenate([drawn, Subsets.full(15)])
+    drawn, solver = design.draw(), LeastSquaresSolver()
+    subsets = Subsets.concatenate([drawn.subsets, Subsets.full(15)])
     for label, v in prices(experiment, held_out, subsets).items():
         yield label, error(experiment, solver.solve(drawn, v[:-1], float(v[-1])))
 
 
 def paired_draws_errors(experiment):
     """Of every reading of the weights, priced by the projected forest."""
-    game = projected_forest_game(
-        experiment.X, experiment.y, paper_forest(N_TREES), random_state=SEED
-    )
+    problem = Problem.of(experiment.X, experiment.y, random_state=SEED)
+    forest = published_forest(problem, paper_forest(N_TREES)).values
     drawn = KernelDrawsDesign(15, N_DRAWS, SEED, paired=True).subsets
-    v, v_all = game.values(drawn).v, float(game.values(Subsets.full(15)).v[0])
+    v, v_all = forest.values(drawn).v, float(forest.values(Subsets.full(15)).v[0])
     for label, log_weight in weights(drawn).items():
-        solved = LeastSquaresSolver().solve(drawn.with_log_weight(log_weight), v, v_all)
+        weighted = Proposal(drawn.with_log_weight(log_weight))
+        solved = LeastSquaresSolver().solve(weighted, v, v_all)
         yield label, error(experiment, solved)
 
 

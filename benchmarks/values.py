@@ -18,12 +18,12 @@ from threadpoolctl import threadpool_limits
 
 from shaff.data.problem import Problem
 from shaff.datasets import Experiment, experiment_1a, experiment_2
+from shaff.protocols import Proposal
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets
-from shaff.trees.bags import forest_bags
-from shaff.trees.forest import read_forest
-from shaff.values.boosting import default_booster
+from shaff.trees.growing import GrownForest
+from shaff.values.default_booster import default_booster
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 
@@ -78,8 +78,7 @@ def projected_forest(exp: Experiment, n_trees: int) -> ProjectedForest:
     model = RandomForestRegressor(
         n_trees, max_features=1 / 3, min_samples_leaf=5, random_state=0, n_jobs=1
     ).fit(exp.X, exp.y)
-    forest = read_forest(model.estimators_, n_columns=exp.X.shape[1])
-    return ProjectedForest(forest, exp.X, exp.y, forest_bags(model, len(exp.X)))
+    return ProjectedForest(Problem.of(exp.X, exp.y), GrownForest.of_fitted(model, len(exp.X)))
 
 
 def accuracy(quick: bool) -> None:
@@ -166,7 +165,10 @@ def growth(quick: bool) -> None:
         for n, p, m in cases:
             X = rng.standard_normal((n, p))
             y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(n)
-            boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=booster, start="constant", shrinkage=3.0)  # fmt: skip
+            problem = Problem.of(X, y, random_state=0)
+            boosting = ProjectedBoosting(
+                problem, estimator=booster, start="constant", shrinkage=3.0
+            )
             seconds = timed(lambda b=boosting, p=p, m=m: b.values(all_sizes(p, m, 0)))
             size = dict(zip(("n", "p", "subsets"), (n, p, m), strict=True))[label]
             parts.append(f"{size}: {1e3 * seconds / m:.2f}")
@@ -191,14 +193,14 @@ def effects(boosting: ProjectedBoosting, n_subsets: int, seed: int) -> np.ndarra
     """Unconstrained effects from a kernel-weighted design, the same for every value function."""
     subsets = paired_design(boosting.n_players, n_subsets, seed)
     v, v_all = boosting.values(subsets).v, boosting.explained_variance()
-    return LeastSquaresSolver().solve(subsets, v, v_all).raw
+    return LeastSquaresSolver().solve(Proposal(subsets), v, v_all).raw
 
 
 def solved(boosting: ProjectedBoosting, seed: int) -> np.ndarray:
     """Raw effects by the Gaussian process, whose design error is far below the value error."""
     subsets = paired_design(boosting.n_players, 400, seed)
     v, v_all = boosting.values(subsets).v, boosting.explained_variance()
-    return GaussianProcessSolver().solve(subsets, v, v_all).raw
+    return GaussianProcessSolver().solve(Proposal(subsets), v, v_all).raw
 
 
 def copies(quick: bool) -> None:
@@ -239,11 +241,9 @@ def agreement(quick: bool) -> None:
     }  # fmt: skip
     for name in ("1a constant start", "2"):
         exp, _ = case(name, SEEDS[0])
-        found = {}
+        problem, found = Problem.of(exp.X, exp.y, random_state=0), {}
         for library, model in libraries.items():
-            boosting = ProjectedBoosting(
-                Problem.of(exp.X, exp.y, random_state=0), estimator=model, start="constant"
-            )
+            boosting = ProjectedBoosting(problem, estimator=model, start="constant")
             found[library] = effects(boosting, 400, 0)
             error = np.abs(found[library] - exp.effects).sum()
             print(f"  {name}: {library:21s} v(all) {found[library].sum():.4f}, "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 
 def messy_data(n=400, p=5, seed=0, missing=0.1):
@@ -25,18 +24,21 @@ def hist_gradient_boosting(**parameters):
 
 
 def lightgbm(**parameters):
-    lgb = pytest.importorskip("lightgbm")
+    import lightgbm as lgb
+
     defaults = {"n_estimators": 20, "num_leaves": 8, "reg_lambda": 1.5, "verbose": -1, "n_jobs": 1}
     return lgb.LGBMRegressor(**{**defaults, **parameters})
 
 
 def xgboost(**parameters):
-    xgb = pytest.importorskip("xgboost")
+    import xgboost as xgb
+
     return xgb.XGBRegressor(**{"n_estimators": 20, "max_depth": 3, "n_jobs": 1, **parameters})
 
 
 def catboost(**parameters):
-    cb = pytest.importorskip("catboost")
+    import catboost as cb
+
     defaults = {"iterations": 20, "depth": 3, "verbose": False, "allow_writing_files": False}
     return cb.CatBoostRegressor(**{**defaults, "thread_count": 1, "random_seed": 0, **parameters})
 

@@ -5,7 +5,7 @@ import pytest
 
 from shaff.datasets import shapley_values
 from shaff.designs.gaussian_process import GaussianProcessDesign
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
 
@@ -31,10 +31,11 @@ def standardised_errors(game, n_subsets, noise, seed):
     design = GaussianProcessDesign(P, n_subsets, random_state=seed)
     history = Values(Subsets.full(P), game(np.ones((1, P), dtype=bool)))
     while (proposal := design.propose(history)) is not None:
-        v = game(proposal.masks()) + noise * rng.standard_normal(len(proposal))
-        history = Values.concatenate([history, Values(proposal, v)])
+        subsets = proposal.subsets
+        v = game(subsets.masks()) + noise * rng.standard_normal(len(subsets))
+        history = Values.concatenate([history, Values(subsets, v)])
     solution = GaussianProcessSolver().solve(
-        history.subsets[1:], history.v[1:], float(history.v[0])
+        Proposal(history.subsets[1:]), history.v[1:], float(history.v[0])
     )
     bars = np.sqrt(np.maximum(np.diag(solution.covariance), 1e-16))
     return (solution.raw - shapley_values(game, P)) / bars
@@ -49,8 +50,9 @@ def coverage(make, n_games, n_subsets, noise):
 
 
 @pytest.mark.parametrize("make", [saturating, products])
-def test_error_bars_cover_on_a_few_games(make):
-    assert coverage(make, 12, 80, 0.0) > 0.88
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_error_bars_cover_on_a_few_games(make, noise):
+    assert coverage(make, 12, 80, noise) > (0.88 if noise == 0 else 0.8)
 
 
 @pytest.mark.slow

@@ -41,11 +41,8 @@ def projected(X, y, model=None, **settings):
     if model is None:
         model = RandomForestRegressor(8, min_samples_leaf=3, max_features=0.7)
     grown = grow_forest(model, X, y, categorical=CATEGORICAL, **settings)
-    prf = ProjectedForest(
-        grown.forest, X, y, grown.bags, orders=grown.orders, min_node_size=3,
-        sample_weight=settings.get("sample_weight"),
-    )  # fmt: skip
-    return prf, grown
+    problem = Problem.of(X, y, categorical=CATEGORICAL, sample_weight=settings.get("sample_weight"))
+    return ProjectedForest(problem, grown, min_node_size=3), grown
 
 
 def as_tree_sees(X, grown, t):

@@ -66,8 +66,8 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     X, _ = data
     y = np.column_stack([X[:, 0], 5 * X[:, 1] + X[:, 2]])
     subsets = Subsets.from_indices([[0], [1], [0, 1, 2], []], 3)
-    settings = {"start": "constant", "shrinkage": 3.0, "early_stopping": False, "random_state": 0}
-    joint = ProjectedBoosting(Problem.of(X, y), **settings)
+    settings = {"start": "constant", "shrinkage": 3.0, "early_stopping": False}
+    joint = ProjectedBoosting(Problem.of(X, y, random_state=0), **settings)
     priced = joint.values(subsets)
     residual = y - joint.predict(subsets)
     expected = 1 - (residual**2).mean(axis=1) / np.var(y, axis=0, ddof=1)

@@ -6,14 +6,11 @@ import sys
 from datetime import date
 
 import numpy as np
+import polars as pl
 import pytest
 
-pl = pytest.importorskip("polars")
-pytest.importorskip("typer")
-pytest.importorskip("matplotlib")
-
-from shaff import ShapleyEffects, __version__, load_result  # noqa: E402
-from shaff.cli import main  # noqa: E402
+from shaff import ShapleyEffects, __version__, load_result
+from shaff.cli import main
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,8 @@ import pytest
 from shaff import ShapleyEffects
 from shaff.data.columns import read_players, read_table
 from shaff.data.files import read_parquet_sample
-from shaff.data.problem import MAX_CLASSES
 from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
-from shaff.data.target import read_target
+from shaff.data.target import MAX_CLASSES, read_target
 
 N = 12
 MIXED = {

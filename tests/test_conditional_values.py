@@ -49,7 +49,8 @@ def linear_model(X: np.ndarray) -> np.ndarray:
 def test_known_gaussian_and_known_model_reach_the_closed_form(n_draws):
     """Unbiased for any number of draws: two would cost half of the variance uncorrected."""
     X = gaussian_rows(20_000, 0)
-    game = GaussianValues(Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model), mean=np.zeros(3), covariance=COVARIANCE, n_draws=n_draws)  # fmt: skip
+    problem, model = Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model)
+    game = GaussianValues(problem, model, mean=np.zeros(3), covariance=COVARIANCE, n_draws=n_draws)
     values = game.values(SUBSETS, influences=True)
     standard_error = values.influences.std(axis=1) / np.sqrt(len(X))
     assert (np.abs(values.v - linear_game(SUBSETS)) < 4 * standard_error + 1e-12).all()
@@ -58,7 +59,8 @@ def test_known_gaussian_and_known_model_reach_the_closed_form(n_draws):
 
 def test_gaussian_means_are_regressions():
     X = gaussian_rows(6, 1)
-    game = GaussianValues(Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model), mean=np.zeros(3), covariance=COVARIANCE, n_draws=40_000)  # fmt: skip
+    problem, model = Problem.of(X, linear_model(X), random_state=0), KnownModel(linear_model)
+    game = GaussianValues(problem, model, mean=np.zeros(3), covariance=COVARIANCE, n_draws=40_000)
     known = np.array([True, False, False])
     expected = X[:, 0] * (COVARIANCE @ BETA)[0]
     assert_allclose(game.predict(Subsets.from_masks(known), X)[0, :, 0], expected, atol=0.03)
@@ -79,7 +81,8 @@ def test_song_on_experiment_2_without_noise():
     covariance = np.eye(15)
     for i, j, rho in ((0, 1, 0.9), (5, 6, 0.9), (3, 4, 0.5), (8, 9, 0.5)):
         covariance[i, j] = covariance[j, i] = rho
-    game = GaussianValues(Problem.of(exp.X, model(exp.X), random_state=0), KnownModel(model), mean=np.zeros(15), covariance=covariance)  # fmt: skip
+    problem = Problem.of(exp.X, model(exp.X), random_state=0)
+    game = GaussianValues(problem, KnownModel(model), mean=np.zeros(15), covariance=covariance)
     values = game.values(subsets, influences=True)
     standard_error = values.influences.std(axis=1) / np.sqrt(4000)
     truth = exp.value(subsets) / 0.95
@@ -93,23 +96,15 @@ def test_copula_sees_through_monotone_transforms():
     def model(Z):
         return np.column_stack([np.log(Z[:, 0]), np.cbrt(Z[:, 1]), -np.log(Z[:, 2])]) @ BETA
 
-    game = GaussianValues(
-        Problem.of(warped, model(warped), random_state=0),
-        KnownModel(model),
-        conditional="copula",
-        n_draws=10,
-    )
+    problem = Problem.of(warped, model(warped), random_state=0)
+    game = GaussianValues(problem, KnownModel(model), conditional="copula", n_draws=10)
     assert_allclose(game.values(SUBSETS).v, linear_game(SUBSETS), atol=0.03)
 
 
 def test_empirical_conditionals_approach_the_closed_form():
     X = gaussian_rows(2000, 3)
-    game = GaussianValues(
-        Problem.of(X, linear_model(X)),
-        KnownModel(linear_model),
-        conditional="empirical",
-        n_draws=100,
-    )
+    problem, model = Problem.of(X, linear_model(X)), KnownModel(linear_model)
+    game = GaussianValues(problem, model, conditional="empirical", n_draws=100)
     assert_allclose(game.values(SUBSETS).v, linear_game(SUBSETS), atol=0.05)
 
 
@@ -172,11 +167,8 @@ def test_neighbours_by_brute_force():
 def test_neighbours_approach_the_closed_form():
     X = gaussian_rows(8000, 7)
     noise = np.random.default_rng(0).normal(size=8000) * np.sqrt(BETA @ COVARIANCE @ BETA / 19)
-    v = (
-        NeighbourValues(Problem.of(X, linear_model(X) + noise, n_jobs=2, random_state=0))
-        .values(SUBSETS)
-        .v
-    )
+    problem = Problem.of(X, linear_model(X) + noise, n_jobs=2, random_state=0)
+    v = NeighbourValues(problem).values(SUBSETS).v
     assert_allclose(v, linear_game(SUBSETS, 0.95), atol=0.05)
 
 
@@ -185,9 +177,8 @@ def test_neighbours_break_ties_at_random():
     rng = np.random.default_rng(8)
     level = rng.integers(2, size=4000)
     y = level * 2.0 + rng.normal(size=4000)
-    model = NeighbourValues(
-        Problem.of(np.column_stack([level, rng.normal(size=4000)]), y, random_state=0)
-    )
+    X = np.column_stack([level, rng.normal(size=4000)])
+    model = NeighbourValues(Problem.of(X, y, random_state=0))
     assert_allclose(model.values(Subsets.singletons(2)).v, [0.5, 0.0], atol=0.06)
 
 
@@ -195,7 +186,7 @@ def test_missing_values_are_refused_in_one_sentence():
     X = np.array([[0.0, np.nan], [1.0, 2.0], [3.0, 4.0]])
     for build in (NeighbourValues, GaussianValues):
         with pytest.raises(ValueError, match="cannot take missing values"):
-            build(X, np.arange(3.0))
+            build(Problem.of(X, np.arange(3.0)))
 
 
 def test_retrained_linear_model_equals_cross_validation():
@@ -230,16 +221,12 @@ def test_retrained_forest_is_priced_out_of_bag_and_shallow_on_two_columns():
 
 
 def test_retrained_keeps_a_smaller_depth_and_reaches_into_bagging():
-    X, y = gaussian_rows(50, 12), np.arange(50.0)
-    shallow = RetrainedValues(Problem.of(X, y), RandomForestRegressor(max_depth=3))._estimator_for(
-        1
-    )
+    problem = Problem.of(gaussian_rows(50, 12), np.arange(50.0))
+    shallow = RetrainedValues(problem, RandomForestRegressor(max_depth=3))._estimator_for(1)
     assert shallow.max_depth == 3
-    bagged = RetrainedValues(
-        Problem.of(X, y), BaggingRegressor(DecisionTreeRegressor())
-    )._estimator_for(2)
+    bagged = RetrainedValues(problem, BaggingRegressor(DecisionTreeRegressor()))._estimator_for(2)
     assert bagged.estimator.max_depth == 6
-    assert RetrainedValues(Problem.of(X, y), LinearRegression())._estimator_for(1).get_params() == (
+    assert RetrainedValues(problem, LinearRegression())._estimator_for(1).get_params() == (
         LinearRegression().get_params()
     )
 

@@ -16,8 +16,9 @@ from shaff.designs.monte_carlo import MonteCarloDesign
 from shaff.designs.permutations import PermutationDesign
 from shaff.designs.sampling import n_pairs_by_size
 from shaff.gaussian_process.kernel import OddKernel, Points
+from shaff.gaussian_process.model import OddModel
 from shaff.gaussian_process.posterior import OddPosterior
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.permutations import PermutationSolver
 from shaff.subsets import Subsets, log_kernel_weight
@@ -51,11 +52,15 @@ def run(design, p, start=None):
     history = priced(Subsets.full(p) if start is None else start)
     proposals = []
     while (proposal := design.propose(history)) is not None:
-        assert len(proposal)
+        assert len(proposal.subsets)
         proposals.append(proposal)
-        history = Values.concatenate([history, priced(proposal)])
+        history = Values.concatenate([history, priced(proposal.subsets)])
         assert len(history.subsets.unique()) == len(history.subsets), "a subset was proposed twice"
     return proposals
+
+
+def n_proposed(proposals):
+    return sum(len(proposal.subsets) for proposal in proposals)
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -65,13 +70,12 @@ def test_contract(name, p, extra, seed):
     budget = 2 * p + extra
     proposals = run(DESIGNS[name](p, budget, random_state=seed), p)
     again = run(DESIGNS[name](p, budget, random_state=seed), p)
-    assert [s.keys() for s in proposals] == [s.keys() for s in again]
-    total = sum(map(len, proposals))
-    assert total <= budget
+    assert [s.subsets.keys() for s in proposals] == [s.subsets.keys() for s in again]
+    assert n_proposed(proposals) <= budget
     if p == 1:
         assert not proposals
         return
-    everything = Subsets.concatenate(proposals)
+    everything = Proposal.concatenate(proposals).subsets
     assert everything.n_players == p
     assert everything.sizes.min() >= 1
     assert everything.sizes.max() <= p - 1
@@ -82,7 +86,7 @@ def test_contract(name, p, extra, seed):
 @pytest.mark.parametrize("name", ["leverage", "monte_carlo", "gaussian_process"])
 @pytest.mark.parametrize(("p", "budget"), [(5, 30), (5, 100), (9, 100), (12, 151), (200, 600)])
 def test_budget_is_spent(name, p, budget):
-    total = sum(map(len, run(DESIGNS[name](p, budget, random_state=0), p)))
+    total = n_proposed(run(DESIGNS[name](p, budget, random_state=0), p))
     assert total == min(budget // 2 * 2, 2**p - 2)
 
 
@@ -97,7 +101,7 @@ def test_history_is_not_repeated(name):
 def test_exhaustive_proposes_every_subset_once(p):
     proposals = run(ExhaustiveDesign(p), p)
     expected = {c for size in range(1, p) for c in combinations(range(p), size)}
-    found = [tuple(np.flatnonzero(m)) for s in proposals for m in s.masks()]
+    found = [tuple(np.flatnonzero(m)) for s in proposals for m in s.subsets.masks()]
     assert len(found) == len(expected)
     assert set(found) == expected
 
@@ -178,8 +182,8 @@ def test_permutation_estimates_are_unbiased_with_an_honest_covariance(kind):
     errors, variances = [], []
     for seed in range(n_draws):
         design = PermutationDesign(p, 18, kind, seed)
-        solver = PermutationSolver(design.orders)
-        solution = solver.solve(design.subsets, concave(design.subsets.masks()), v_all)
+        proposal = Proposal(design.subsets, orders=design.orders)
+        solution = PermutationSolver().solve(proposal, concave(design.subsets.masks()), v_all)
         errors.append(solution.raw - truth)
         variances.append(
             np.zeros(p) if solution.covariance is None else solution.covariance.diagonal()
@@ -195,7 +199,7 @@ def test_permutation_map_is_linear_and_all_orders_are_exact():
     orders = np.array(list(permutations(range(4))))
     subsets = ExhaustiveDesign(4).subsets
     v = concave(subsets.masks())
-    solution = PermutationSolver(orders).solve(subsets, v, 1.0)
+    solution = PermutationSolver().solve(Proposal(subsets, orders=orders), v, 1.0)
     truth = shapley_values(lambda m: np.where(m.all(axis=1), 1.0, concave(m)), 4)
     np.testing.assert_allclose(solution.raw, truth, atol=1e-12)
     np.testing.assert_allclose(solution.linear_map @ np.append(v, 1.0), solution.raw, atol=1e-12)
@@ -206,8 +210,11 @@ def test_permutations_complain():
         _ = PermutationDesign(10, 5).orders
     with pytest.raises(ValueError, match="unknown kind"):
         PermutationDesign(10, 50, "circular")
+    first, orders = Subsets.singletons(3)[:1], np.array([[0, 1, 2]])
     with pytest.raises(ValueError, match="not been evaluated"):
-        PermutationSolver([[0, 1, 2]]).solve(Subsets.singletons(3)[:1], np.zeros(1), 1.0)
+        PermutationSolver().solve(Proposal(first, orders=orders), np.zeros(1), 1.0)
+    with pytest.raises(ValueError, match="no orders"):
+        PermutationSolver().solve(Proposal(first), np.zeros(1), 1.0)
 
 
 def test_greedy_choice_agrees_with_refactorisation():
@@ -235,21 +242,28 @@ def test_gaussian_process_design_beats_leverage_samples():
     truth = shapley_values(concave, p)
     errors = {}
     for name in ("gaussian_process", "leverage"):
-        subsets = Subsets.concatenate(run(DESIGNS[name](p, budget, random_state=0), p))
-        solution = GaussianProcessSolver().solve(subsets, concave(subsets.masks()), 1.0)
+        proposal = Proposal.concatenate(run(DESIGNS[name](p, budget, random_state=0), p))
+        v = concave(proposal.subsets.masks())
+        solution = GaussianProcessSolver().solve(proposal, v, 1.0)
         errors[name] = np.abs(solution.raw - truth).sum()
     assert errors["gaussian_process"] < errors["leverage"]
 
 
 def test_gaussian_process_design_stops_at_the_tolerance():
     p, tol = 12, 0.01
-    design = GaussianProcessDesign(p, 1000, tol=tol, random_state=0)
-    assert design.error == np.inf
-    total = sum(map(len, run(design, p)))
-    assert total < 400
-    assert design.error <= tol
+    proposals = run(GaussianProcessDesign(p, 1000, tol=tol, random_state=0), p)
+    assert proposals[0].error is None
+    everything = Proposal.concatenate(proposals).subsets
+    assert len(everything) < 400
+    # No proposal tells the error at the end: fit the same model to what was seen by turns.
+    model, v_all = OddModel(p), float(concave(np.ones((1, p), dtype=bool))[0])
+    errors = []
+    for end in np.cumsum([len(proposal.subsets) for proposal in proposals]):
+        seen = everything[:end]
+        errors.append(model.fit(seen, concave(seen.masks()), v_all).standard_errors.max())
+    np.testing.assert_allclose(errors[:-1], [proposal.error for proposal in proposals[1:]])
+    assert errors[-1] <= tol
 
 
 def test_gaussian_process_design_lives_with_less_than_the_single_players():
-    total = sum(map(len, run(GaussianProcessDesign(50, 40, random_state=0), 50)))
-    assert total == 40
+    assert n_proposed(run(GaussianProcessDesign(50, 40, random_state=0), 50)) == 40

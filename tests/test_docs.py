@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
-
-plt = pytest.importorskip("matplotlib.pyplot")
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -37,7 +37,7 @@ def test_a_solver_from_outside_is_asked():
 
 
 def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(InputError, match="solver=\"half\" needs a design of subsets, not 'one_o"):
+    with pytest.raises(InputError, match='solver="half" needs a design of subsets, not \'one_o'):
         ShapleyEffects(Additive(), design=OneOrder(), solver=Half()).fit(X, Y)
     with pytest.raises(InputTypeError, match="a ValueSetting, or a model"):
         ShapleyEffects(estimator=3).fit(X, Y)

@@ -80,7 +80,8 @@ def effects_of(weighting, n_draws=100_000):
     design = ForestPathsDesign(CANDIDATES, FREQUENCY, n_draws, None, weighting, random_state=0)
     drawn = design.draw()
     v_all = float(concave(np.ones((1, 3)))[0])
-    return LeastSquaresSolver(constrained=False).solve(drawn, concave(drawn.masks()), v_all).effects
+    v = concave(drawn.subsets.masks())
+    return LeastSquaresSolver(constrained=False).solve(drawn, v, v_all).effects
 
 
 def test_pair_weights_converge_to_the_shapley_value():
@@ -93,7 +94,7 @@ def test_pair_weights_converge_to_the_shapley_value():
 @pytest.mark.parametrize("weighting", ["pair", "published"])
 def test_weights_are_the_formula(weighting):
     design = ForestPathsDesign(CANDIDATES, FREQUENCY, 50, None, weighting, random_state=1)
-    drawn = design.draw()
+    drawn = design.draw().subsets
     rng = np.random.RandomState(1)
     sequence = [members(CANDIDATES)[k] for k in rng.choice(5, 50, p=FREQUENCY)]
     p = dict(zip(members(CANDIDATES), FREQUENCY, strict=True))
@@ -110,7 +111,7 @@ def test_weights_are_the_formula(weighting):
 
 def test_draws_come_in_pairs_once_each():
     design = ForestPathsDesign(CANDIDATES, FREQUENCY, 100, random_state=0)
-    drawn = members(design.draw())
+    drawn = members(design.draw().subsets)
     assert len(set(drawn)) == len(drawn)
     assert {frozenset(range(3)) - u for u in drawn} == set(drawn)
 
@@ -119,9 +120,10 @@ def test_draws_come_in_pairs_once_each():
 def test_the_budget_of_evaluations_is_kept(n_subsets):
     candidates, frequency = path_subsets(read_forest(grown(300, 8, 0).estimators_, 8))
     design = ForestPathsDesign(candidates, frequency, None, n_subsets, random_state=0)
-    drawn = design.draw()
+    drawn = design.draw().subsets
     assert n_subsets - 1 <= len(drawn) <= n_subsets
-    again = ForestPathsDesign(candidates, frequency, None, n_subsets, random_state=0).draw()
+    same = ForestPathsDesign(candidates, frequency, None, n_subsets, random_state=0)
+    again = same.draw().subsets
     np.testing.assert_array_equal(drawn.words, again.words)
     np.testing.assert_array_equal(drawn.log_weight, again.log_weight)
 
@@ -129,11 +131,10 @@ def test_the_budget_of_evaluations_is_kept(n_subsets):
 def test_variables_in_no_drawn_subset_are_inactive():
     seen = Subsets.from_indices([[0], [0, 2]], 4)
     design = ForestPathsDesign(seen, np.array([0.5, 0.5]), 20, random_state=0)
-    design.draw()
-    assert design.active.tolist() == [True, False, True, False]
+    assert design.draw().active.tolist() == [True, False, True, False]
 
 
 def test_weights_stay_finite_with_many_variables():
     candidates = Subsets.from_indices([[0], list(range(700)), [5, 9]], 1500)
     design = ForestPathsDesign(candidates, np.array([0.5, 0.3, 0.2]), 50, random_state=0)
-    assert np.isfinite(design.draw().log_weight).all()
+    assert np.isfinite(design.draw().subsets.log_weight).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-import shaff.effects as effects_module
+import shaff.run as run_module
 from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem
 from shaff.inference import (
@@ -21,7 +21,7 @@ from shaff.inference import (
     training_factor,
     uncertainty,
 )
-from shaff.protocols import Effects, Values
+from shaff.protocols import Effects, Proposal, Values
 from shaff.solve.exact import shapley_map
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
@@ -54,6 +54,11 @@ def explained_leaving_out_each(y, predictions):
     return np.array([explained(np.delete(y, i), np.delete(predictions, i, axis=1)) for i in rows]).T
 
 
+def influences_of(y, predictions, subsets):
+    errors = ((y - predictions) ** 2)[:, :, None]
+    return Outcome.of(y).values(subsets, errors, influences=True).influences
+
+
 def weights_of(subsets):
     """Full set first, as `uncertainty` has it."""
     linear_map = shapley_map(subsets[1:])
@@ -65,7 +70,7 @@ def test_data_variance_is_that_of_leaving_out_each_row():
     linear_map, weights = weights_of(subsets)
     left_out = explained_leaving_out_each(y, predictions)
     v = explained(y, predictions)
-    psi = Outcome.of(y).influences((y - predictions) ** 2, v)
+    psi = influences_of(y, predictions, subsets)
     errors = uncertainty(Effects(weights @ v, weights @ v, linear_map), Values(subsets, v, psi))
     np.testing.assert_allclose(errors.data, FACTOR * jackknife(weights @ left_out), rtol=0.03)
     of_all = jackknife(left_out[:1])
@@ -96,7 +101,7 @@ def test_sources_add_up():
     y, predictions, subsets = fixed_models()
     linear_map, weights = weights_of(subsets)
     v = explained(y, predictions)
-    psi = Outcome.of(y).influences((y - predictions) ** 2, v)
+    psi = influences_of(y, predictions, subsets)
     replicates = v[:, None] + 0.01 * np.random.default_rng(1).standard_normal((len(v), 5))
     design = 0.001 * np.eye(3)
     errors = uncertainty(
@@ -143,7 +148,7 @@ def simulated():
         X[:, 4] = 0.9 * X[:, 3] + np.sqrt(0.19) * X[:, 4]
         y = X[:, 0] + 0.5 * X[:, 1] + 0.3 * X[:, 2] + 0.7 * rng.standard_normal(150)
         values = RidgeValues(Problem.of(X, y, random_state=seed)).values(subsets, influences=True)
-        effects = GaussianProcessSolver().solve(subsets[1:], values.v[1:], values.v[0])
+        effects = GaussianProcessSolver().solve(Proposal(subsets[1:]), values.v[1:], values.v[0])
         found.append((effects.raw, uncertainty(effects, values)))
     return found
 
@@ -187,7 +192,7 @@ def test_repeated_rows_need_their_groups():
     groups, subsets = np.repeat(np.arange(150), 3), all_subsets(3)
     ridge = RidgeValues(Problem.of(X[groups], y[groups], row_groups=groups, random_state=0))
     values = ridge.values(subsets, influences=True)
-    effects = GaussianProcessSolver().solve(subsets[1:], values.v[1:], values.v[0])
+    effects = GaussianProcessSolver().solve(Proposal(subsets[1:]), values.v[1:], values.v[0])
     aware, blind = uncertainty(effects, values, groups), uncertainty(effects, values)
     ratio = aware.standard_errors["data"] / blind.standard_errors["data"]
     np.testing.assert_allclose(ratio, np.sqrt(3), rtol=0.01)
@@ -244,7 +249,7 @@ def test_the_progress_bar_shows_the_error_that_the_design_leaves(monkeypatch):
     def recorder(verbose):
         yield Recorder()
 
-    monkeypatch.setattr(effects_module, "progress_bar", recorder)
+    monkeypatch.setattr(run_module, "progress_bar", recorder)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 8))
     ShapleyEffects("forest", n_subsets=60, random_state=0).fit(X, X[:, 0] + X[:, 1])

@@ -14,6 +14,7 @@ from shaff.designs.exhaustive import ExhaustiveDesign
 from shaff.designs.kernel_draws import KernelDrawsDesign
 from shaff.designs.leverage import LeverageDesign
 from shaff.designs.monte_carlo import MonteCarloDesign
+from shaff.protocols import Proposal
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets, log_kernel_weight
 
@@ -46,7 +47,7 @@ problems = {
 @given(**problems)
 def test_constrained_solution_is_that_of_a_general_optimiser(seed, p, n_pairs, noise):
     subsets, v, v_all = random_problem(seed, p, n_pairs, noise)
-    effects = LeastSquaresSolver().solve(subsets, v, v_all).effects
+    effects = LeastSquaresSolver().solve(Proposal(subsets), v, v_all).effects
     assert effects.min() >= 0
     assert effects.sum() == pytest.approx(v_all)
     general = minimize(
@@ -66,7 +67,7 @@ def test_constrained_solution_is_that_of_a_general_optimiser(seed, p, n_pairs, n
 @given(**problems)
 def test_unconstrained_solution_meets_the_kkt_conditions(seed, p, n_pairs, noise):
     subsets, v, v_all = random_problem(seed, p, n_pairs, noise)
-    solved = LeastSquaresSolver(constrained=False).solve(subsets, v, v_all)
+    solved = LeastSquaresSolver(constrained=False).solve(Proposal(subsets), v, v_all)
     np.testing.assert_array_equal(solved.effects, solved.raw)
     assert solved.raw.sum() == pytest.approx(v_all)
     rows, weight = subsets.masks().astype(float), np.exp(subsets.log_weight)
@@ -87,14 +88,16 @@ def test_all_subsets_give_the_shapley_value(p, constrained):
     masks = np.array([m for m in product([False, True], repeat=p) if 0 < sum(m) < p])
     subsets = Subsets.from_masks(masks)
     v_all = float(game(np.ones((1, p)))[0])
-    solved = LeastSquaresSolver(constrained=constrained).solve(subsets, game(masks), v_all)
+    solved = LeastSquaresSolver(constrained=constrained).solve(
+        Proposal(subsets), game(masks), v_all
+    )
     np.testing.assert_allclose(solved.effects, shapley_values(game, p), atol=1e-9)
     np.testing.assert_allclose(solved.raw, solved.effects, atol=1e-9)
 
 
 def test_negative_shapley_values_are_raised_to_zero():
     pairs = Subsets.from_indices([[0], [1]], 2)
-    solved = LeastSquaresSolver().solve(pairs, np.array([0.9, -0.3]), 0.8)
+    solved = LeastSquaresSolver().solve(Proposal(pairs), np.array([0.9, -0.3]), 0.8)
     assert solved.raw == pytest.approx([1.0, -0.2])
     assert solved.effects == pytest.approx([0.8, 0.0])
 
@@ -102,7 +105,7 @@ def test_negative_shapley_values_are_raised_to_zero():
 @pytest.mark.parametrize("v_all", [0.0, -0.2])
 def test_nothing_explained_gives_effects_of_zero(v_all):
     subsets, v, _ = random_problem(0, 4, 20, 0.1)
-    solved = LeastSquaresSolver().solve(subsets, v, v_all)
+    solved = LeastSquaresSolver().solve(Proposal(subsets), v, v_all)
     assert solved.effects.tolist() == [0.0] * 4
     assert solved.raw.sum() == pytest.approx(v_all, abs=1e-12)
 
@@ -113,8 +116,8 @@ def test_inactive_players_leave_the_game():
     wider = np.insert(subsets.masks(), 2, subsets.masks()[:, 0], axis=1)
     wide = Subsets.from_masks(wider).with_log_weight(subsets.log_weight)
     active = np.array([True, True, False, True, True])
-    solved = LeastSquaresSolver(active=active).solve(wide, v, v_all)
-    alone = LeastSquaresSolver().solve(subsets, v, v_all)
+    solved = LeastSquaresSolver().solve(Proposal(wide, active=active), v, v_all)
+    alone = LeastSquaresSolver().solve(Proposal(subsets), v, v_all)
     np.testing.assert_allclose(solved.effects, np.insert(alone.effects, 2, 0))
     np.testing.assert_allclose(solved.raw, np.insert(alone.raw, 2, 0))
 
@@ -138,7 +141,7 @@ def test_two_thousand_players():
     subsets = Subsets.concatenate([singles, singles.complement(), halves])
     v = subsets.masks() @ effects
     # An additive game is its own solution, whatever the weights.
-    solved = LeastSquaresSolver(active=active).solve(subsets, v, float(effects.sum()))
+    solved = LeastSquaresSolver().solve(Proposal(subsets, active=active), v, float(effects.sum()))
     np.testing.assert_allclose(solved.raw, effects, atol=1e-9)
     np.testing.assert_allclose(solved.effects, effects, atol=1e-9)
 
@@ -165,7 +168,7 @@ def test_design_error_is_the_spread_over_designs(make):
     solved = []
     for seed in range(60):
         subsets = make(seed).subsets
-        solved.append(LeastSquaresSolver().solve(subsets, game(subsets), v_all))
+        solved.append(LeastSquaresSolver().solve(Proposal(subsets), game(subsets), v_all))
     spread = np.std([effects.raw for effects in solved], axis=0, ddof=1)
     reported = np.sqrt(np.mean([np.diag(effects.covariance) for effects in solved], axis=0))
     assert 0.9 < np.median(reported / spread) < 1.4
@@ -174,4 +177,4 @@ def test_design_error_is_the_spread_over_designs(make):
 def test_all_subsets_leave_no_design_error():
     subsets = ExhaustiveDesign(4).subsets
     v = np.random.default_rng(0).random(len(subsets))
-    assert not LeastSquaresSolver().solve(subsets, v, 1.0).covariance.any()
+    assert not LeastSquaresSolver().solve(Proposal(subsets), v, 1.0).covariance.any()

@@ -8,8 +8,7 @@ from sklearn.ensemble import RandomForestRegressor
 from shaff import ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
-from shaff.trees.bags import forest_bags
-from shaff.trees.forest import read_forest
+from shaff.trees.growing import GrownForest
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
 
@@ -27,7 +26,7 @@ def rows():
 def forest_values(X, y):
     model = RandomForestRegressor(40, min_samples_leaf=5, max_features=0.7, random_state=0)
     model.fit(X, y)
-    return ProjectedForest(read_forest(model.estimators_, 3), X, y, forest_bags(model, len(X)))
+    return ProjectedForest(Problem.of(X, y), GrownForest.of_fitted(model, len(X)))
 
 
 def boosting_values(X, y):

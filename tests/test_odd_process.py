@@ -15,6 +15,7 @@ from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.model import OddModel
 from shaff.gaussian_process.pairing import Pairing
 from shaff.gaussian_process.posterior import OddPosterior
+from shaff.protocols import Proposal
 from shaff.solve.exact import is_complete, shapley_map
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.projection import project_to_simplex
@@ -164,7 +165,7 @@ def test_solver_is_linear_sums_to_v_all_and_is_close(lonely):
     if lonely:
         subsets = subsets[np.arange(len(subsets)) > 4]
     v, v_all = submodular(subsets.masks(), strength), 1 - np.exp(-strength.sum())
-    solution = GaussianProcessSolver().solve(subsets, v, v_all)
+    solution = GaussianProcessSolver().solve(Proposal(subsets), v, v_all)
     truth = shapley_values(lambda m: submodular(m, strength), p)
     np.testing.assert_allclose(solution.linear_map @ np.append(v, v_all), solution.raw)
     # The constraint holds whatever the values, not only for these.
@@ -181,7 +182,9 @@ def test_an_additive_game_is_recovered_from_the_single_players():
     alone = Subsets.singletons(30)
     subsets = Subsets.concatenate([alone, alone.complement()])
     shares = np.linspace(0, 0.05, 30)
-    solution = GaussianProcessSolver().solve(subsets, subsets.masks() @ shares, shares.sum())
+    solution = GaussianProcessSolver().solve(
+        Proposal(subsets), subsets.masks() @ shares, shares.sum()
+    )
     # Not exact: the prior grants that the pairs not seen may bend the game.
     np.testing.assert_allclose(solution.raw, shares, atol=2e-3)
 
@@ -192,7 +195,7 @@ def test_all_subsets_give_the_exact_shapley_values():
     padded = np.hstack([masks, np.zeros((len(masks), 8), dtype=bool)])
     subsets = Subsets.from_masks(masks)
     v_all = exp.game(np.arange(15)[None] < 7)[0]
-    solution = GaussianProcessSolver().solve(subsets, exp.game(padded), v_all)
+    solution = GaussianProcessSolver().solve(Proposal(subsets), exp.game(padded), v_all)
     truth = shapley_values(lambda m: exp.game(np.hstack([m, np.zeros((len(m), 8), dtype=bool)])), 7)
     np.testing.assert_allclose(solution.raw, truth, atol=1e-12)
     assert not solution.covariance.any()
@@ -204,19 +207,19 @@ def test_all_subsets_give_the_exact_shapley_values():
 def test_few_players(p):
     masks = cube(p)[1:-1]
     subsets = Subsets.from_masks(masks.reshape(-1, p))
-    solution = GaussianProcessSolver().solve(subsets, masks.sum(axis=1) / p * 0.6, 0.6)
+    solution = GaussianProcessSolver().solve(Proposal(subsets), masks.sum(axis=1) / p * 0.6, 0.6)
     np.testing.assert_allclose(solution.effects, 0.6 / p)
 
 
 def test_no_subset_at_all_shares_v_all_out():
     nothing = Subsets.from_masks(np.zeros((0, 4), dtype=bool))
-    solution = GaussianProcessSolver().solve(nothing, np.zeros(0), 0.8)
+    solution = GaussianProcessSolver().solve(Proposal(nothing), np.zeros(0), 0.8)
     np.testing.assert_allclose(solution.raw, 0.2, atol=1e-9)
 
 
 def test_nothing_explained_gives_zero_effects():
     alone = Subsets.singletons(4)
-    solution = GaussianProcessSolver().solve(alone, np.zeros(4), 0.0)
+    solution = GaussianProcessSolver().solve(Proposal(alone), np.zeros(4), 0.0)
     assert not solution.effects.any()
 
 
@@ -231,8 +234,8 @@ def test_exact_proxy_makes_few_subsets_enough():
     alone = Subsets.singletons(p)
     subsets = Subsets.concatenate([alone, alone.complement()])
     v, v_all = game(subsets.masks()), float(game(np.ones((1, p), dtype=bool))[0])
-    plain = GaussianProcessSolver().solve(subsets, v, v_all)
-    helped = GaussianProcessSolver(proxy=Proxy(game, truth)).solve(subsets, v, v_all)
+    plain = GaussianProcessSolver().solve(Proposal(subsets), v, v_all)
+    helped = GaussianProcessSolver(proxy=Proxy(game, truth)).solve(Proposal(subsets), v, v_all)
     assert np.abs(helped.raw - truth).sum() < 0.2 * np.abs(plain.raw - truth).sum()
     assert helped.raw.sum() == pytest.approx(v_all)
 
@@ -248,8 +251,10 @@ def test_given_noise_is_used():
     informed, learnt = [], []
     for _ in range(5):
         v = exact + sd * rng.normal(size=len(sd))
-        informed.append(GaussianProcessSolver(noise=sd).solve(subsets, v, v_all).raw - truth)
-        learnt.append(GaussianProcessSolver().solve(subsets, v, v_all).raw - truth)
+        informed.append(
+            GaussianProcessSolver(noise=sd).solve(Proposal(subsets), v, v_all).raw - truth
+        )
+        learnt.append(GaussianProcessSolver().solve(Proposal(subsets), v, v_all).raw - truth)
     assert np.abs(informed).mean() < 0.5 * np.abs(learnt).mean()
 
 
@@ -258,8 +263,8 @@ def test_repeated_subsets_count_once():
     subsets = half_of_the_pairs(6, rng)
     v = submodular(subsets.masks(), np.full(6, 0.2))
     twice = Subsets.concatenate([subsets, subsets])
-    once = GaussianProcessSolver().solve(subsets, v, 0.7)
-    again = GaussianProcessSolver().solve(twice, np.concatenate([v, v]), 0.7)
+    once = GaussianProcessSolver().solve(Proposal(subsets), v, 0.7)
+    again = GaussianProcessSolver().solve(Proposal(twice), np.concatenate([v, v]), 0.7)
     np.testing.assert_allclose(again.raw, once.raw, rtol=1e-12)
     assert not again.linear_map[:, len(v) : -1].any()
 

@@ -317,7 +317,6 @@ def test_figures_draw_boxes_where_there_are_enough_runs(repetitions, boxes):
 
 
 def test_the_command_writes_and_prints_the_tables(tmp_path, capsys):
-    pytest.importorskip("typer")
     with pytest.raises(SystemExit) as stop:
         main(["paper", "--quick", "--minutes", "0", "--output", str(tmp_path / "out")])
     assert stop.value.code == 0

@@ -1,12 +1,11 @@
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-plt = pytest.importorskip("matplotlib.pyplot")
-
-from shaff.plots import EffectsDisplay  # noqa: E402
-from shaff.result import EffectsResult  # noqa: E402
+from shaff.plots import EffectsDisplay
+from shaff.result import EffectsResult
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from shaff.datasets import shapley_values
 from shaff.designs.kernel_draws import KernelDrawsDesign, size_probabilities
 from shaff.designs.leave_one_out import LeaveOneOutDesign
 from shaff.presets import PRESETS
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.solve.total_sobol import TotalSobolSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.values.held_out import KnownModel
@@ -27,7 +27,8 @@ from shaff.values.systems import PricedBy, order_levels
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():
-    sage = pytest.importorskip("sage")
+    import sage
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     X[:, 1] += X[:, 0]
@@ -71,15 +72,15 @@ def test_paired_draws_hold_each_complement_with_the_same_weight():
 @pytest.mark.parametrize("design", [KernelDrawsDesign(5, 30, 0), LeaveOneOutDesign(5)])
 def test_designs_propose_once(design):
     history = Values(Subsets.full(5), np.ones(1))
-    proposal = design.propose(history)
-    assert 0 < proposal.sizes.min() <= proposal.sizes.max() < 5
-    assert len(set(proposal.keys())) == len(proposal)
-    done = Values(Subsets.concatenate([Subsets.full(5), proposal]), np.ones(1 + len(proposal)))
+    proposed = design.propose(history).subsets
+    assert 0 < proposed.sizes.min() <= proposed.sizes.max() < 5
+    assert len(set(proposed.keys())) == len(proposed)
+    done = Values(Subsets.concatenate([Subsets.full(5), proposed]), np.ones(1 + len(proposed)))
     assert design.propose(done) is None
 
 
 def test_total_sobol_of_one_player_is_everything():
-    effects = TotalSobolSolver().solve(Subsets.full(1)[:0], np.zeros(0), 0.7)
+    effects = TotalSobolSolver().solve(Proposal(Subsets.full(1)[:0]), np.zeros(0), 0.7)
     assert_array_equal(effects.effects, [0.7])
     assert LeaveOneOutDesign(1).propose(Values(Subsets.full(1), np.ones(1))) is None
 
@@ -88,7 +89,7 @@ def test_total_sobol_is_linear_and_ignores_other_subsets():
     rng = np.random.default_rng(1)
     subsets = Subsets.concatenate([Subsets.singletons(4), LeaveOneOutDesign(4).subsets])
     v = rng.random(8)
-    solved = TotalSobolSolver().solve(subsets, v, 0.4)
+    solved = TotalSobolSolver().solve(Proposal(subsets), v, 0.4)
     assert_allclose(solved.raw, 0.4 - v[4:])
     assert_allclose(solved.linear_map @ np.append(v, 0.4), solved.raw)
     assert solved.effects.min() >= 0
@@ -247,11 +248,17 @@ def test_what_a_value_function_cannot_do_is_said(priced_by, rows, message):
 
 def test_total_sobol_and_leave_one_out_go_together():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    for settings in (
-        {"solver": "total_sobol"},
-        {"design": "leave_one_out", "solver": "permutations"},
+    for settings, message in (
+        (
+            {"solver": "total_sobol"},
+            "needs a design of all players but one, not 'gaussian_process'",
+        ),
+        (
+            {"design": "leave_one_out", "solver": "permutations"},
+            "needs a design of permutations, not 'leave_one_out'",
+        ),
     ):
-        with pytest.raises(ValueError, match=r"permutations|go together"):
+        with pytest.raises(ValueError, match=f'solver="{settings["solver"]}" {message}'):
             ShapleyEffects("forest", **settings).fit(X, X[:, 0])
 
 
@@ -259,9 +266,10 @@ def test_levels_are_ordered_by_their_mean():
     codes = np.array([0.0, 1.0, 2.0, np.nan, 1.0, 0.0])
     X = np.column_stack([codes, codes])
     y = np.array([[3.0], [1.0], [2.0], [9.0], [1.0], [3.0]])
-    ordered = order_levels(X, y, np.array([True, False]))
-    assert_array_equal(ordered[:, 0], [2, 0, 1, np.nan, 0, 2])
-    assert_array_equal(ordered[:, 1], codes)
+    ordered = order_levels(Problem.of(X, y, categorical=[True, False]))
+    assert_array_equal(ordered.X[:, 0], [2, 0, 1, np.nan, 0, 2])
+    assert_array_equal(ordered.X[:, 1], codes)
+    assert not ordered.categorical.any()
 
 
 def test_categories_are_ordered_and_the_result_says_so():

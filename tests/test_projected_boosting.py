@@ -129,19 +129,12 @@ def test_replay_on_all_columns_is_the_library_s_own_model(booster, missing):
     np.testing.assert_allclose(-got[len(X) :], model.predict(X_new), rtol=1e-5, atol=1e-5)
 
 
-def weighted_boosting(X, y, weight, groups, **options):
-    return ProjectedBoosting.from_fitted(
-        options.pop("model"), Problem.of(X, y, sample_weight=weight, row_groups=groups), **options
-    )
-
-
 @pytest.mark.parametrize("booster", [hist_gradient_boosting, lightgbm, xgboost])
 def test_values_equal_the_definition(booster):
     X, y = messy_data(n=120)
     model = booster().fit(*messy_data(seed=3))
-    boosting = ProjectedBoosting.from_fitted(
-        model, Problem.of(X, y, cv=3, random_state=0), shrinkage=2.0, early_stopping=False
-    )
+    problem = Problem.of(X, y, cv=3, random_state=0)
+    boosting = ProjectedBoosting.from_fitted(model, problem, shrinkage=2.0, early_stopping=False)
     values = boosting.values(HALF, influences=True)
     ensemble = read_ensemble(model)
     for mask, v, psi in zip(HALF.masks(), values.v, values.influences, strict=True):
@@ -164,16 +157,14 @@ def test_values_equal_the_definition(booster):
 def test_early_stopping_looks_at_the_other_folds():
     X, y = messy_data(n=120)
     model = hist_gradient_boosting().fit(*messy_data(seed=3))
-    options = {"shrinkage": 2.0, "cv": 3, "random_state": 0}
-    stopped = ProjectedBoosting.from_fitted(model, Problem.of(X, y), **options)
+    problem = Problem.of(X, y, cv=3, random_state=0)
+    stopped = ProjectedBoosting.from_fitted(model, problem, shrinkage=2.0)
     folds = stopped.folds
     stages = stopped._stages
     assert stages == [0, 2, 5, 10, 15, 20]
     residuals = []
     for stage in stages:
-        whole = ProjectedBoosting.from_fitted(
-            model, Problem.of(X, y), early_stopping=False, **options
-        )
+        whole = ProjectedBoosting.from_fitted(model, problem, early_stopping=False, shrinkage=2.0)
         for fold_model in whole._models:
             fold_model.set_trees([fold_model.codings[0].ensemble.first_trees(stage)])
         whole.n_trees_ = stage
@@ -206,9 +197,8 @@ def test_new_rows_are_predicted_like_held_out_ones(start):
         def split(self, X, y=None, groups=None):
             yield np.flatnonzero(half), np.flatnonzero(~half)
 
-    boosting = ProjectedBoosting(
-        Problem.of(X, y, cv=OneFold(), random_state=0), start=start, shrinkage=3.0
-    )
+    problem = Problem.of(X, y, cv=OneFold(), random_state=0)
+    boosting = ProjectedBoosting(problem, start=start, shrinkage=3.0)
     held_out = boosting.predict(HALF)
     assert np.isnan(held_out[:, half]).all()
     np.testing.assert_allclose(boosting.predict(HALF, X[~half]), held_out[:, ~half], atol=1e-9)
@@ -216,12 +206,8 @@ def test_new_rows_are_predicted_like_held_out_ones(start):
 
 def test_same_bits_for_any_number_of_jobs():
     X, y = messy_data()
-    results = [
-        ProjectedBoosting(Problem.of(X, y, n_jobs=n_jobs, random_state=0)).values(
-            HALF, influences=True
-        )
-        for n_jobs in (1, 2, 3)
-    ]
+    problems = [Problem.of(X, y, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2, 3)]
+    results = [ProjectedBoosting(problem).values(HALF, influences=True) for problem in problems]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].v, other.v)
         np.testing.assert_array_equal(results[0].influences, other.influences)
@@ -270,16 +256,15 @@ def test_linear_start_with_missing_entries_and_categories():
     )
     X[rng.random(X.shape) < 0.05] = np.nan
     categorical = [False, True, True]
-    ridge = RidgeValues(Problem.of(X, y, categorical=categorical, random_state=0))
+    problem = Problem.of(X, y, categorical=categorical, random_state=0)
+    ridge = RidgeValues(problem)
     v = ridge.values(Subsets.singletons(3)).v
     truth = np.array([1, 1.25, 0]) / (1 + 1.25 + 0.09)
     # 5 % of the entries are missing and explain nothing.
     np.testing.assert_allclose(v, 0.95 * truth, atol=0.05)
     assert abs(v[2]) < 0.01
     for start in ("linear", "normal_scores", "constant"):
-        boosting = ProjectedBoosting(
-            Problem.of(X, y, categorical=categorical, random_state=0), start=start
-        )
+        boosting = ProjectedBoosting(problem, start=start)
         np.testing.assert_allclose(
             boosting.values(Subsets.singletons(3)).v, 0.95 * truth, atol=0.05
         )
@@ -288,12 +273,9 @@ def test_linear_start_with_missing_entries_and_categories():
 def test_linear_start_with_empty_and_constant_columns():
     X, y = messy_data(missing=0.0)
     X[:, 3], X[:, 4] = np.nan, 1.0
+    problem = Problem.of(X, y, random_state=0)
     for scale in ("linear", "normal_scores"):
-        v = (
-            RidgeValues(Problem.of(X, y, random_state=0), scale=scale)
-            .values(Subsets.singletons(5))
-            .v
-        )
+        v = RidgeValues(problem, scale=scale).values(Subsets.singletons(5)).v
         assert np.isfinite(v).all()
         np.testing.assert_allclose(v[3:], 0, atol=0.02)
 
@@ -329,28 +311,31 @@ def test_integer_weights_are_repeated_rows():
                 held_out = np.isin(repeat, fold.test)
                 yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
-    options = {"model": model, "shrinkage": 2.0, "early_stopping": True}
-    light = weighted_boosting(X, y, weight, None, cv=cv, **options)
-    heavy = weighted_boosting(X[repeat], y[repeat], None, None, cv=SameFolds(), **options)
-    np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
-    ridge = [
-        RidgeValues(Problem.of(X, y, sample_weight=weight, cv=cv)),
-        RidgeValues(Problem.of(X[repeat], y[repeat], cv=SameFolds())),
+    problems = [
+        Problem.of(X, y, sample_weight=weight, cv=cv),
+        Problem.of(X[repeat], y[repeat], cv=SameFolds()),
     ]
-    np.testing.assert_allclose(ridge[0].values(HALF).v, ridge[1].values(HALF).v, atol=1e-10)
+    light, heavy = (
+        ProjectedBoosting.from_fitted(model, problem, shrinkage=2.0, early_stopping=True)
+        for problem in problems
+    )
+    np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
+    light, heavy = (RidgeValues(problem) for problem in problems)
+    np.testing.assert_allclose(light.values(HALF).v, heavy.values(HALF).v, atol=1e-10)
 
 
 def test_several_outputs_sum_errors_and_variances():
     X, y = messy_data()
     other = np.random.default_rng(0).standard_normal(len(y))
-    options = {"start": "constant", "shrinkage": 3.0, "random_state": 0, "early_stopping": False}
-    one = ProjectedBoosting(
-        Problem.of(X, y), estimator=hist_gradient_boosting(max_features=0.5), **options
-    )
-    both = ProjectedBoosting(
-        Problem.of(X, np.column_stack([y, other])),
-        estimator=hist_gradient_boosting(max_features=0.5),
-        **options,
+    one, both = (
+        ProjectedBoosting(
+            Problem.of(X, targets, random_state=0),
+            estimator=hist_gradient_boosting(max_features=0.5),
+            start="constant",
+            shrinkage=3.0,
+            early_stopping=False,
+        )
+        for targets in (y, np.column_stack([y, other]))
     )
     np.testing.assert_allclose(both.predict(HALF)[:, :, 0], one.predict(HALF)[:, :, 0])
     error = ((other - both.predict(HALF)[:, :, 1]) ** 2).mean(axis=1)
@@ -362,9 +347,8 @@ def test_several_outputs_sum_errors_and_variances():
 def test_players_of_several_columns():
     X, y = messy_data()
     players = [np.array([0, 1]), np.array([2]), np.array([3, 4])]
-    grouped = ProjectedBoosting(
-        Problem.of(X, y, players=players, random_state=0), start="constant", shrinkage=3
-    )
+    problem = Problem.of(X, y, players=players, random_state=0)
+    grouped = ProjectedBoosting(problem, start="constant", shrinkage=3)
     assert grouped.n_players == 3
     v = grouped.values(Subsets.full(3)).v[0]
     assert v == grouped.explained_variance()
@@ -396,8 +380,9 @@ def test_rows_that_no_fold_holds_out_do_not_count():
 
 def test_boosters_of_other_libraries_are_cloned():
     X, y = messy_data()
+    problem = Problem.of(X, y, random_state=0)
     for estimator in (lightgbm(feature_fraction_bynode=0.5), xgboost(colsample_bynode=0.5)):
-        boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=estimator)
+        boosting = ProjectedBoosting(problem, estimator=estimator)
         assert boosting.n_trees_ == 20
         assert boosting.explained_variance() > 0.6
         assert (
@@ -406,14 +391,12 @@ def test_boosters_of_other_libraries_are_cloned():
 
 
 def test_boosters_that_look_at_all_columns_get_a_warning():
-    X, y = messy_data()
+    problem = Problem.of(*messy_data(), random_state=0)
     with pytest.warns(UserWarning, match="looks at all columns"):
-        ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=hist_gradient_boosting())
+        ProjectedBoosting(problem, estimator=hist_gradient_boosting())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ProjectedBoosting(
-            Problem.of(X, y, random_state=0), estimator=hist_gradient_boosting(max_features=0.5)
-        )
+        ProjectedBoosting(problem, estimator=hist_gradient_boosting(max_features=0.5))
 
 
 def test_bad_input():
@@ -437,10 +420,8 @@ def test_bad_input():
 
 def test_constant_target_explains_nothing():
     X, _ = messy_data()
-    assert (
-        ProjectedBoosting(Problem.of(X, np.full(len(X), 3.0), random_state=0)).explained_variance()
-        == 0
-    )
+    problem = Problem.of(X, np.full(len(X), 3.0), random_state=0)
+    assert ProjectedBoosting(problem).explained_variance() == 0
 
 
 @pytest.mark.parametrize(
@@ -448,15 +429,11 @@ def test_constant_target_explains_nothing():
     [{"verbose": False}, {"silent": True}, {"logging_level": "Info"}, {"random_state": 3}],
 )
 def test_catboost_settings_under_any_of_their_names(settings):
-    catboost = pytest.importorskip("catboost")
-    X, y = messy_data(n=100)
+    import catboost
+
+    problem = Problem.of(*messy_data(n=100), random_state=0)
     estimator = catboost.CatBoostRegressor(iterations=3, rsm=0.5, **settings)
-    assert (
-        ProjectedBoosting(Problem.of(X, y, random_state=0), estimator=estimator)
-        .values(HALF)
-        .v.max()
-        < 1
-    )
+    assert ProjectedBoosting(problem, estimator=estimator).values(HALF).v.max() < 1
 
 
 def test_noise_is_worth_nothing():

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.fixes import parse_version
 
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a, experiment_2
 from shaff.subsets import Subsets
 from shaff.trees.bags import forest_bags
 from shaff.trees.forest import RankedData, read_forest
+from shaff.trees.growing import CategoryOrders, GrownForest
 from shaff.values.projected_forest import ProjectedForest
 
 
@@ -28,9 +30,14 @@ def plain(tree):
     return SimpleNamespace(tree_=SimpleNamespace(**arrays))
 
 
-def projected(model, X, y, **settings):
-    forest = read_forest(model.estimators_, X.shape[1])
-    return ProjectedForest(forest, X, y, forest_bags(model, len(X)), **settings)
+def projected(model, X, y, min_node_size=5, **settings):
+    grown = GrownForest.of_fitted(model, len(X))
+    return ProjectedForest(Problem.of(X, y, **settings), grown, min_node_size=min_node_size)
+
+
+def of_trees(trees, bags, n_columns=15):
+    """Some trees of a forest with their bags."""
+    return GrownForest(read_forest(trees, n_columns), bags, CategoryOrders.none())
 
 
 def random_matrix(rng, n, p, levels, missing):
@@ -82,8 +89,14 @@ def test_projection_is_algorithm_1_on_random_forests(case):
     ).fit(X, y[:, 0])
     weight = rng.integers(0, 5, case["n"]) / 4 if case["weighted"] else np.ones(case["n"])
     assume((forest_bags(model, case["n"]) @ weight).any())
-    options = {"sample_weight": weight, "min_node_size": case["min_node_size"], "error": "plain"}
-    prf = projected(model, X, y, **options)
+    prf = projected(
+        model,
+        X,
+        y,
+        sample_weight=weight,
+        min_node_size=case["min_node_size"],
+        forest_error="plain",
+    )
     subsets = random_subsets(rng, 4, case["p"])
     check_sums(prf, subsets, [plain(tree) for tree in model.estimators_], weight)
 
@@ -121,7 +134,7 @@ def test_cells_of_all_sizes(n, n_columns, n_outputs, seed):
     model = RandomForestRegressor(1, max_features=0.4, min_samples_leaf=2, random_state=seed).fit(
         X, y[:, 0]
     )
-    prf = projected(model, X, y, min_node_size=3, error="plain")
+    prf = projected(model, X, y, min_node_size=3, forest_error="plain")
     if (n, seed) == (3000, 0):
         feature, threshold = prf.forest.feature, prf.forest.threshold
         assert max(len(np.unique(threshold[feature == j])) for j in range(n_columns)) > 253
@@ -144,7 +157,7 @@ def test_many_distinct_values_take_wide_codes():
     X = rng.normal(size=(70_000, 2))
     y = X[:, 0] + rng.normal(size=len(X))
     model = RandomForestRegressor(1, min_samples_leaf=2000, random_state=0).fit(X, y)
-    wide = projected(model, X, y, min_node_size=2000, error="plain")
+    wide = projected(model, X, y, min_node_size=2000, forest_error="plain")
     assert wide._ranked.codes.dtype == np.uint32
     # The values between two thresholds do not matter: code them as one.
     threshold, feature = wide.forest.threshold, wide.forest.feature
@@ -154,7 +167,11 @@ def test_many_distinct_values_take_wide_codes():
         [feature == j for j in range(2)], [np.searchsorted(cuts[j], threshold) for j in range(2)]
     )
     coarse_forest = replace(wide.forest, threshold=coarse_threshold.astype(float))
-    narrow = ProjectedForest(coarse_forest, coarse, y, wide.bags, min_node_size=2000, error="plain")
+    narrow = ProjectedForest(
+        Problem.of(coarse, y, forest_error="plain"),
+        GrownForest(coarse_forest, wide.bags, CategoryOrders.none()),
+        min_node_size=2000,
+    )
     assert narrow._ranked.codes.dtype == np.uint16
     subsets = Subsets.from_indices([[0], [1], [0, 1]], 2)
     np.testing.assert_array_equal(wide.values(subsets).v, narrow.values(subsets).v)
@@ -188,7 +205,7 @@ def test_all_variables_give_the_forest_itself(model, missing):
     prf = projected(model, X, exp.y)
     out_of_bag = prf.predict(Subsets.full(15))[0, :, 0]
     np.testing.assert_allclose(out_of_bag, model.oob_prediction_, atol=1e-9)
-    plain_error = projected(model, X, exp.y, error="plain").values(Subsets.full(15)).v[0]
+    plain_error = projected(model, X, exp.y, forest_error="plain").values(Subsets.full(15)).v[0]
     variance = exp.y.var(ddof=1)
     assert plain_error == pytest.approx(
         1 - np.mean((exp.y - model.oob_prediction_) ** 2) / variance
@@ -211,7 +228,7 @@ def test_new_rows_are_predicted_by_every_tree():
 def test_a_row_in_every_bag_has_no_prediction_and_is_left_out():
     exp = experiment_1a(n=50, random_state=0)
     model = RandomForestRegressor(3, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
-    prf = projected(model, exp.X, exp.y, error="plain")
+    prf = projected(model, exp.X, exp.y, forest_error="plain")
     m = prf.predict(Subsets.full(15))[0, :, 0]
     never = (prf.bags > 0).all(axis=0)
     assert never.any()
@@ -226,9 +243,7 @@ def test_a_bag_without_weight_predicts_nothing():
     weight = np.ones(40)
     weight[forest_bags(model, 40)[0] > 0] = 0
     every = projected(model, exp.X, exp.y, sample_weight=weight)
-    rest = ProjectedForest(
-        read_forest(model.estimators_[1:], 15), exp.X, exp.y, every.bags[1:], sample_weight=weight
-    )
+    rest = ProjectedForest(every.problem, of_trees(model.estimators_[1:], every.bags[1:]))
     subsets = Subsets.from_indices([[0, 1, 2], [5]], 15)
     np.testing.assert_allclose(every.values(subsets).v, rest.values(subsets).v)
     np.testing.assert_allclose(every.predict(subsets), rest.predict(subsets))
@@ -256,8 +271,9 @@ def test_the_unbiased_error_is_that_of_the_infinite_forest():
     subsets = Subsets.from_indices([range(15), [0, 1, 2, 3, 4], [0, 1, 2]], 15)
 
     def price(start, stop, error):
-        forest = read_forest(model.estimators_[start:stop], 15)
-        return ProjectedForest(forest, exp.X, exp.y, bags[start:stop], error=error).values(subsets)
+        grown = of_trees(model.estimators_[start:stop], bags[start:stop])
+        problem = Problem.of(exp.X, exp.y, forest_error=error)
+        return ProjectedForest(problem, grown).values(subsets)
 
     large = price(0, n_trees, "unbiased").v
     for error in ("unbiased", "plain"):
@@ -280,12 +296,8 @@ def test_influences_and_replicates_tell_the_same_values():
     np.testing.assert_allclose(priced.influences.mean(axis=1), 0, atol=1e-5)
     for b, block in enumerate(prf.tree_blocks):
         others = [t for t in range(40) if t not in block]
-        without = ProjectedForest(
-            read_forest([model.estimators_[t] for t in others], 15),
-            exp.X,
-            exp.y,
-            prf.bags[others],
-        )
+        trees = [model.estimators_[t] for t in others]
+        without = ProjectedForest(prf.problem, of_trees(trees, prf.bags[others]))
         np.testing.assert_allclose(priced.replicates[:, b], without.values(subsets).v)
 
 
@@ -302,7 +314,8 @@ def test_one_tree_has_no_unbiased_error():
     model = RandomForestRegressor(1, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     with pytest.raises(ValueError, match=r"No row is out of bag in two trees: grow more trees"):
         projected(model, exp.X, exp.y)
-    assert np.isfinite(projected(model, exp.X, exp.y, error="plain").values(Subsets.full(15)).v)
+    of_one = projected(model, exp.X, exp.y, forest_error="plain")
+    assert np.isfinite(of_one.values(Subsets.full(15)).v)
 
 
 @pytest.mark.parametrize("error", ["plain", "unbiased"])
@@ -311,7 +324,8 @@ def test_a_shift_of_y_leaves_the_values(error):
     model = RandomForestRegressor(10, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     subsets = Subsets.from_indices([range(15), [0, 2], [9]], 15)
     far, near = (
-        projected(model, exp.X, exp.y + shift, error=error).values(subsets).v for shift in (1e7, 0)
+        projected(model, exp.X, exp.y + shift, forest_error=error).values(subsets).v
+        for shift in (1e7, 0)
     )
     np.testing.assert_allclose(far, near, atol=1e-7)
 
@@ -343,11 +357,13 @@ def test_whole_weights_count_like_repeated_rows():
     exp = experiment_1a(n=80, random_state=0)
     model = RandomForestRegressor(15, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     weight = np.random.default_rng(0).integers(1, 3, 80)
-    forest, bags = read_forest(model.estimators_, 15), forest_bags(model, 80)
+    grown = GrownForest.of_fitted(model, 80)
     copies = np.repeat(np.arange(80), weight)
     subsets = Subsets.from_indices([range(15), [0, 2], [9]], 15)
-    weighted = ProjectedForest(forest, exp.X, exp.y, bags, sample_weight=weight.astype(float))
-    repeated = ProjectedForest(forest, exp.X[copies], exp.y[copies], bags[:, copies])
+    weighted = ProjectedForest(Problem.of(exp.X, exp.y, sample_weight=weight.astype(float)), grown)
+    repeated = ProjectedForest(
+        Problem.of(exp.X[copies], exp.y[copies]), replace(grown, bags=grown.bags[:, copies])
+    )
     np.testing.assert_allclose(weighted.values(subsets).v, repeated.values(subsets).v)
 
 
@@ -381,9 +397,9 @@ MEMORY_SCRIPT = """
 import resource
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
+from shaff.data.problem import Problem
 from shaff.subsets import Subsets
-from shaff.trees.bags import forest_bags
-from shaff.trees.forest import read_forest
+from shaff.trees.growing import GrownForest
 from shaff.values.projected_forest import ProjectedForest
 
 def peak():
@@ -393,7 +409,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 8))
 y = X.sum(axis=1)
 model = RandomForestRegressor(10, min_samples_leaf=50, max_samples=0.2, random_state=0).fit(X, y)
-prf = ProjectedForest(read_forest(model.estimators_, 8), X, y, forest_bags(model, len(X)))
+prf = ProjectedForest(Problem.of(X, y), GrownForest.of_fitted(model, len(X)))
 before = peak()
 prf.values(Subsets.from_masks(rng.random((400, 8)) < 0.5))
 print(peak() - before)

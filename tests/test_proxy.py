@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from shaff.datasets import experiment_1a, shapley_values
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.gaussian_process.linear_game import linear_proxy
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
 
@@ -42,8 +42,10 @@ def test_helps_on_a_linear_experiment():
         design = GaussianProcessDesign(15, 60, random_state=0, proxy=proxy)
         history = Values(Subsets.full(15), exp.value(Subsets.full(15)))
         while (proposal := design.propose(history)) is not None:
-            history = Values.concatenate([history, Values(proposal, exp.value(proposal))])
+            subsets = proposal.subsets
+            history = Values.concatenate([history, Values(subsets, exp.value(subsets))])
         solver = GaussianProcessSolver(proxy=proxy)
-        found = solver.solve(history.subsets[1:], history.v[1:], float(history.v[0]))
+        seen = Proposal(history.subsets[1:])
+        found = solver.solve(seen, history.v[1:], float(history.v[0]))
         errors.append(np.abs(found.raw - exp.effects).sum())
     assert errors[1] < 0.5 * errors[0]

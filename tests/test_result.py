@@ -203,7 +203,6 @@ def test_html_escapes_names_and_notes():
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_frames_of_three_libraries(backend):
-    pytest.importorskip(backend)
     result = full_result()
     frame = result.to_frame(backend)
     assert type(frame).__module__.split(".")[0] == backend

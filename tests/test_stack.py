@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 from shaff import ShapleyEffects
+from shaff.data.problem import Problem
 from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.values.stack import StackedValues
@@ -21,6 +22,11 @@ class Fixed:
     def predict(self, subsets, rows=None):
         given = self.predictions if rows is None else self.predictions[: len(rows)]
         return np.repeat(given[None], len(subsets), axis=0)
+
+
+def about(y, weight=None):
+    """The problem of these targets; no part looks at X."""
+    return Problem.of(np.zeros((len(y), 2)), y, sample_weight=weight)
 
 
 def stacked_by_hand(predictions, y, fold_of, weight):
@@ -45,7 +51,7 @@ def test_weights_come_from_the_other_folds(n_outputs):
     y = rng.standard_normal((40, n_outputs))
     predictions = [y * c + rng.standard_normal(y.shape) for c in (0.5, 1.0, -0.2)]
     fold_of, weight = np.arange(40) % 4, rng.uniform(0.5, 2, 40)
-    stack = StackedValues([Fixed(p) for p in predictions], y, fold_of, weight)
+    stack = StackedValues([Fixed(p) for p in predictions], about(y, weight), fold_of)
     expected = stacked_by_hand(predictions, y, fold_of, weight)
     both = Subsets.full(2)
     np.testing.assert_allclose(stack.predict(both)[0], expected, atol=1e-9)
@@ -57,7 +63,7 @@ def test_noise_predictions_explain_nothing_more_than_nothing():
     rng = np.random.default_rng(1)
     y = rng.standard_normal((200, 1))
     parts = [Fixed(rng.standard_normal(y.shape)) for _ in range(3)]
-    stack = StackedValues(parts, y, np.arange(200) % 5)
+    stack = StackedValues(parts, about(y), np.arange(200) % 5)
     assert -0.1 < stack.values(Subsets.full(2)).v[0] < 0.02
 
 
@@ -66,7 +72,8 @@ def test_without_any_weight_the_mean_of_the_other_folds_is_left():
     v = []
     for seed in range(20):
         y = np.random.default_rng(seed).standard_normal((60, 1))
-        v.append(StackedValues([Fixed(-y)], y, np.arange(60) % 5).values(Subsets.full(2)).v[0])
+        stack = StackedValues([Fixed(-y)], about(y), np.arange(60) % 5)
+        v.append(stack.values(Subsets.full(2)).v[0])
     assert np.mean(v) < 0
 
 
@@ -75,7 +82,7 @@ def test_rows_without_a_prediction_are_left_out_and_the_empty_set_is_worth_nothi
     y = rng.standard_normal((60, 1))
     prediction = y + 0.1 * rng.standard_normal(y.shape)
     prediction[:5] = np.nan
-    stack = StackedValues([Fixed(prediction)], y, np.arange(60) % 3)
+    stack = StackedValues([Fixed(prediction)], about(y), np.arange(60) % 3)
     values = stack.values(Subsets.from_indices([[], [0, 1]], 2), influences=True)
     assert values.v[0] == 0
     assert values.v[1] > 0.95
@@ -85,7 +92,7 @@ def test_rows_without_a_prediction_are_left_out_and_the_empty_set_is_worth_nothi
 def test_new_rows():
     rng = np.random.default_rng(3)
     y = rng.standard_normal((50, 1))
-    stack = StackedValues([Fixed(y), Fixed(y * 0)], y, np.arange(50) % 5)
+    stack = StackedValues([Fixed(y), Fixed(y * 0)], about(y), np.arange(50) % 5)
     np.testing.assert_allclose(
         stack.predict(Subsets.full(2), np.zeros((7, 2)))[0], y[:7], atol=1e-8
     )

@@ -111,8 +111,9 @@ def test_a_model_need_not_be_one_that_can_be_pickled(data):
 
 
 def test_a_bare_booster_is_refused(data):
+    import lightgbm
+
     X, y = data
-    lightgbm = pytest.importorskip("lightgbm")
     booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, y).booster_
     with pytest.raises(TypeError, match="bare Booster"):
         ShapleyEffects.from_fitted(booster, X, y)

@@ -4,8 +4,6 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-pytest.importorskip("polars")
-
 from shaff.data.files import read_file
 
 

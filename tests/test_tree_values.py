@@ -42,16 +42,20 @@ def local_shapley(value_function, rows) -> np.ndarray:
     return np.array([shapley_values(lambda masks, m=m: m, P) for m in means.T])
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # shap on import
 def test_path_dependent_equals_tree_shap(data):
-    shap = pytest.importorskip("shap")
+    import shap
+
     X, y = data
     explainer = shap.TreeExplainer(forest().fit(X, y), feature_perturbation="tree_path_dependent")
     ours = local_shapley(PathDependentValues(Problem.of(X, y), forest()), X[:25])
     assert_allclose(ours, explainer.shap_values(X[:25]), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # shap on import
 def test_marginal_equals_interventional_shap(data):
-    shap = pytest.importorskip("shap")
+    import shap
+
     X, y = data
     explainer = shap.TreeExplainer(
         forest().fit(X, y), data=shap.maskers.Independent(X, max_samples=len(X)),
@@ -87,7 +91,7 @@ def test_out_of_bag_means_by_brute_force(data, by_cover):
     X[::7, 0] = np.nan
     Y = np.column_stack([y, y**2])
     kind = PathDependentValues if by_cover else MarginalValues
-    model = kind(X, Y, forest(), random_state=0)
+    model = kind(Problem.of(X, Y, random_state=0), forest())
     fitted = forest().fit(X, Y)
     known = np.array([True, False, True, False, False])
     draws = [None] if by_cover else [X[b] for b in model._background(known)]
@@ -106,7 +110,7 @@ def test_out_of_bag_means_by_brute_force(data, by_cover):
 def test_full_set_is_the_out_of_bag_prediction(data, kind):
     X, y = data
     fitted = RandomForestRegressor(60, oob_score=True, random_state=1).fit(X, y)
-    model = kind(X, y, RandomForestRegressor(60, random_state=1))
+    model = kind(Problem.of(X, y), RandomForestRegressor(60, random_state=1))
     assert_allclose(model.predict(Subsets.full(P))[0, :, 0], fitted.oob_prediction_, rtol=1e-12)
     expected = 1 - np.mean((y - fitted.oob_prediction_) ** 2) / y.var(ddof=1)
     assert_allclose(model.values(Subsets.full(P)).v, expected, rtol=1e-12)
@@ -124,7 +128,7 @@ def test_forest_kinds_and_jobs(data, kind):
         ExtraTreesRegressor(9, min_samples_leaf=4),
     ):
         results = [
-            kind(X, y, estimator, n_jobs=n_jobs, random_state=4).values(all_subsets(P))
+            kind(Problem.of(X, y, n_jobs=n_jobs, random_state=4), estimator).values(all_subsets(P))
             for n_jobs in (1, 2)
         ]
         assert_array_equal(results[0].v, results[1].v)
@@ -135,7 +139,6 @@ def test_forest_kinds_and_jobs(data, kind):
 def test_marginal_of_any_model_equals_that_of_a_tree(data):
     """The completed rows of the general path and the walk of the tree path agree."""
     X, y = data
-
     tree = MarginalValues(Problem.of(X, y, random_state=0), DecisionTreeRegressor(max_depth=4))
     known = np.array([[True, False, False, True, False]])
     expected = tree._means(known, None)[0]

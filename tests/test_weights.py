@@ -1,17 +1,19 @@
 """Integer weights count as repeated rows; weights enter the values, the kernels, the errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import PredefinedSplit
 
 from shaff import ShapleyEffects, inference
-from shaff.data.problem import Problem
+from shaff.data.problem import Given, Problem, Reading, read_problem
 from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.protocols import Effects, Values
 from shaff.subsets import Subsets
 from shaff.trees.growing import grow_forest
-from shaff.values import fitted_game
+from shaff.values import fitted_values
 from shaff.values.outcome import Outcome
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.projected_forest import ProjectedForest
@@ -60,11 +62,10 @@ def test_projected_forest_counts_weights_as_rows(rows, error, categorical):
         model, X, y[:, None], categorical=np.array(categorical), sample_weight=weight, seed=1
     )
     row_of = np.repeat(np.arange(N), weight)
-    weighted = ProjectedForest(
-        grown.forest, X, y, grown.bags, sample_weight=weight, orders=grown.orders, error=error
-    )
+    settings = {"categorical": categorical, "forest_error": error}
+    weighted = ProjectedForest(Problem.of(X, y, sample_weight=weight, **settings), grown)
     repeated = ProjectedForest(
-        grown.forest, X[row_of], y[row_of], grown.bags[:, row_of], orders=grown.orders, error=error
+        Problem.of(X[row_of], y[row_of], **settings), replace(grown, bags=grown.bags[:, row_of])
     )
     same_answers(weighted, repeated, row_of)
 
@@ -73,12 +74,11 @@ def test_projected_boosting_counts_weights_as_rows(rows):
     X, y, weight = rows
     model = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, random_state=0).fit(X, y)
     row_of, fold_of = np.repeat(np.arange(N), weight), np.arange(N) % 4
-    settings = {"shrinkage": 3.0, "random_state": 0}
-    weighted = ProjectedBoosting.from_fitted(
-        model, Problem.of(X, y, sample_weight=weight, cv=PredefinedSplit(fold_of)), **settings
-    )
-    repeated = ProjectedBoosting.from_fitted(
-        model, Problem.of(X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of])), **settings
+    by_weight = Problem.of(X, y, sample_weight=weight, cv=PredefinedSplit(fold_of), random_state=0)
+    by_rows = Problem.of(X[row_of], y[row_of], cv=PredefinedSplit(fold_of[row_of]), random_state=0)
+    weighted, repeated = (
+        ProjectedBoosting.from_fitted(model, problem, shrinkage=3.0)
+        for problem in (by_weight, by_rows)
     )
     same_answers(weighted, repeated, row_of)
 
@@ -181,8 +181,8 @@ def test_a_fitted_forest_has_its_weights_once(rows):
     X, y, weight = rows
     model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
-    est = ShapleyEffects(model, n_subsets=6)
-    problem = est._read(X, y, weight, None, False, all_rows=True)
-    game = fitted_game(model, problem, "training", "plain")
+    reading = Reading(seed=0, forest_error="plain", all_rows=True)
+    problem = read_problem(Given(X, y, weight), reading)
+    game = fitted_values(model, problem, "training")
     predicted = game.values.predict(Subsets.full(3))[0, :, 0]
     np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

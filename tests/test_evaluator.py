@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
-from shaff.evaluator import CHUNK, Checkpoint, evaluate, fingerprint
+from shaff.evaluator import CHUNK, Checkpoint, Evaluator, fingerprint
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
@@ -31,8 +31,14 @@ class Counted:
         return Values(subsets, v, psi)
 
 
-def some_subsets(n=150):
-    return Subsets.from_masks(np.random.default_rng(0).random((n, 10)) < 0.5)
+def some_subsets(n=150, n_players=10):
+    """Each another one."""
+    codes = np.random.default_rng(0).permutation(2**n_players)[:n]
+    return Subsets.from_masks(codes[:, None] >> np.arange(n_players) & 1)
+
+
+def price(game, subsets, checkpoint, influences=False):
+    return Evaluator(game, checkpoint).price(subsets, influences=influences)
 
 
 class Steps:
@@ -44,16 +50,19 @@ class Steps:
 
 
 def test_progress_counts_the_subsets():
-    steps = Steps()
-    evaluate(Counted(), some_subsets(150), progress=steps, done=5, total=155)
-    assert steps.seen == [(5 + CHUNK, 155), (5 + 2 * CHUNK, 155), (155, 155)]
+    steps, subsets = Steps(), some_subsets(155)
+    evaluator = Evaluator(Counted(), progress=steps)
+    evaluator.price(subsets[:5])
+    assert steps.seen == [(5, None)]
+    evaluator.price(subsets[5:], total=155)
+    assert steps.seen[1:] == [(5 + CHUNK, 155), (5 + 2 * CHUNK, 155), (155, 155)]
 
 
 @pytest.mark.parametrize("influences", [False, True])
 def test_a_second_run_reads_what_the_first_has_saved(tmp_path, influences):
     game, subsets = Counted(), some_subsets()
-    first = evaluate(game, subsets, influences=influences, checkpoint=Checkpoint(tmp_path, b"a"))
-    again = evaluate(game, subsets, influences=influences, checkpoint=Checkpoint(tmp_path, b"a"))
+    first = price(game, subsets, Checkpoint(tmp_path, b"a"), influences)
+    again = price(game, subsets, Checkpoint(tmp_path, b"a"), influences)
     assert game.asked == 150
     assert again.v.tobytes() == first.v.tobytes()
     assert (again.influences is None) is not influences
@@ -64,22 +73,30 @@ def test_a_second_run_reads_what_the_first_has_saved(tmp_path, influences):
 
 def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
     game = Counted()
-    evaluate(game, some_subsets(), checkpoint=Checkpoint(tmp_path, b"a"))
-    evaluate(game, some_subsets(), checkpoint=Checkpoint(tmp_path, b"b"))
+    price(game, some_subsets(), Checkpoint(tmp_path, b"a"))
+    price(game, some_subsets(), Checkpoint(tmp_path, b"b"))
     assert game.asked == 300
-    evaluate(game, some_subsets(), influences=True, checkpoint=Checkpoint(tmp_path, b"a"))
+    price(game, some_subsets(), Checkpoint(tmp_path, b"a"), influences=True)
     assert game.asked == 450
-    evaluate(game, some_subsets().complement(), checkpoint=Checkpoint(tmp_path, b"a"))
+    price(game, some_subsets().complement(), Checkpoint(tmp_path, b"a"))
     assert game.asked == 600
 
 
 def test_games_among_other_players_have_files_of_their_own(tmp_path):
     """The subsets of the players that a screen has kept look like other subsets of all."""
-    game, whole = Counted(), Checkpoint(tmp_path, b"a")
-    evaluate(game, some_subsets(30), checkpoint=whole)
+    game, whole = Counted(n_players=11), Checkpoint(tmp_path, b"a")
+    price(game, some_subsets(30, 11), whole)
+    few = some_subsets(30)
     for left_out in (0, 10):
-        kept = np.arange(11) != left_out
-        evaluate(game, some_subsets(30), checkpoint=whole.among(kept))
+        evaluator = Evaluator(game, whole)
+        evaluator.restrict(np.arange(11) != left_out)
+        values = evaluator.price(few, influences=False)
+        np.testing.assert_array_equal(values.subsets.words, few.words)
+        np.testing.assert_array_equal(values.v, np.sqrt(few.sizes / 11))
+    assert game.asked == 90
+    # They are files of what was priced, whoever asks for it.
+    among_all = Subsets.from_masks(np.insert(few.masks(), 0, False, axis=1))
+    price(game, among_all, whole)
     assert game.asked == 90
 
 
@@ -97,14 +114,14 @@ def test_games_among_other_players_have_files_of_their_own(tmp_path):
 )
 def test_damaged_files_are_priced_again(tmp_path, damage):
     subsets = some_subsets(30)
-    whole = evaluate(Counted(), subsets, checkpoint=Checkpoint(tmp_path, b"a"))
+    whole = price(Counted(), subsets, Checkpoint(tmp_path, b"a"))
     (file,) = tmp_path.iterdir()
     damage(file)
     game = Counted()
-    again = evaluate(game, subsets, checkpoint=Checkpoint(tmp_path, b"a"))
+    again = price(game, subsets, Checkpoint(tmp_path, b"a"))
     assert game.asked == 30
     assert again.v.tobytes() == whole.v.tobytes()
-    evaluate(game, subsets, checkpoint=Checkpoint(tmp_path, b"a"))  # repaired
+    price(game, subsets, Checkpoint(tmp_path, b"a"))  # repaired
     assert game.asked == 30
 
 
@@ -115,7 +132,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        evaluate(Counted(), some_subsets(), checkpoint=Checkpoint(tmp_path, b"a"))
+        price(Counted(), some_subsets(), Checkpoint(tmp_path, b"a"))
     assert list(tmp_path.iterdir()) == []
 
 
