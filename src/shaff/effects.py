@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -299,7 +300,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """Read, then all steps in order, then keep what comes out."""
         problem = read_problem(given, settings.reading, self._check_matrix)
         self._remember_columns(problem, is_frame(given.X))
-        result = explain(settings, problem, make, model)
+        # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
+        # leave them changed for everyone.
+        with warnings.catch_warnings():
+            result = explain(settings, problem, make, model)
         self._players = problem.players
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance

@@ -86,7 +86,7 @@ class Evaluator:
         The values do not depend on the chunks. ``total`` is what the progress bar is to end at.
         """
         everyone = self._among_all(subsets)
-        new = everyone[self._is_new(everyone, influences)]
+        new = everyone[self._is_new(everyone, influences)].unique()
         for start in range(0, len(new), CHUNK):
             chunk = self._price_chunk(new[start : start + CHUNK], influences)
             self._remember(chunk, influences)
@@ -95,7 +95,8 @@ class Evaluator:
 
     def n_new(self, subsets: Subsets) -> int:
         """How many of the subsets have not been priced yet."""
-        return int(self._is_new(self._among_all(subsets), influences=False).sum())
+        everyone = self._among_all(subsets)
+        return len(everyone[self._is_new(everyone, influences=False)].unique())
 
     def _among_all(self, subsets: Subsets) -> Subsets:
         if self.players.all():

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_consistent_length
 
 from shaff._missing import is_missing
 from shaff._typing import FloatArray, IntpArray
@@ -100,6 +99,8 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     n_rows = _n_rows(arrays[0])
     if max_rows is None or n_rows <= max_rows:
         return RowSample(arrays)
+    from sklearn.utils.validation import check_consistent_length  # heavy, and rarely needed
+
     with as_user_errors():
         check_consistent_length(*(array for array in arrays if array is not None))
     chosen = draw_rows(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
