@@ -305,7 +305,7 @@ def test_warnings_are_one_line(run, csv_file, frame):
 @pytest.mark.parametrize("module", ["typer", "rich", "polars"])
 def test_missing_extra_names_the_install(fails, monkeypatch, module):
     for name in list(sys.modules):
-        if name == "shaff._commands" or name.partition(".")[0] == module:
+        if name == "shaff.cli.commands" or name.partition(".")[0] == module:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     assert 'pip install "shaff[cli]"' in fails("demo")
