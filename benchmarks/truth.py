@@ -121,6 +121,23 @@ def report(records: list[Record]) -> None:
         print(f"\nn = {n}\n{'':18s}" + "".join(f"{name:>9s}" for name in COLUMNS))
         for name, entries in {**rows, **pooled(rows)}.items():
             print(f"{name:18s}{entries[0]:9.0f}" + "".join(map(shown, entries[1:])))
+        sign([r for r in records if r["n"] == n])
+
+
+def sign(records: list[Record]) -> None:
+    """How often the note that true effects may be larger is right: the coverage with and without."""
+    for unsure in (True, False):
+        some = [r for r in records if r["unsure"] == unsure]
+        covers, short = [], []
+        for record in some:
+            case = CASES[record["case"]]
+            large = case.effects > LARGE
+            low, high = np.array(record["low"]), np.array(record["high"])
+            covers.extend(((low <= case.effects) & (case.effects <= high))[large])
+            short.append(case.values()[-1] - record["explained_variance"])
+        if some:
+            print(f"{'with' if unsure else 'without'} the note: {len(some)} runs, cover "
+                  f"{np.mean(covers):.3f}, v(all) short by {np.mean(short):.3f}")  # fmt: skip
 
 
 def pooled(rows: dict[str, list[float]]) -> dict[str, list[float]]:

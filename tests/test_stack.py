@@ -8,16 +8,18 @@ from shaff import ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
+from shaff.values.smooth import SmoothValues
 from shaff.values.stack import StackedValues
 
 
 class Fixed:
-    """A value function whose predictions are given."""
+    """A part whose predictions are given, the same in each of its runs or one for each."""
 
-    n_players = 2
+    def __init__(self, *predictions):
+        self.each, self.predictions = predictions, np.mean(predictions, axis=0)
 
-    def __init__(self, predictions):
-        self.predictions = predictions
+    def runs(self, subsets):
+        return np.stack([np.repeat(one[None], len(subsets), axis=0) for one in self.each])
 
     def predict(self, subsets, rows=None):
         given = self.predictions if rows is None else self.predictions[: len(rows)]
@@ -51,7 +53,7 @@ def test_weights_come_from_the_other_folds(n_outputs):
     y = rng.standard_normal((40, n_outputs))
     predictions = [y * c + rng.standard_normal(y.shape) for c in (0.5, 1.0, -0.2)]
     fold_of, weight = np.arange(40) % 4, rng.uniform(0.5, 2, 40)
-    stack = StackedValues([Fixed(p) for p in predictions], about(y, weight), fold_of)
+    stack = StackedValues([Fixed(p) for p in predictions], about(y, weight), [fold_of])
     expected = stacked_by_hand(predictions, y, fold_of, weight)
     both = Subsets.full(2)
     np.testing.assert_allclose(stack.predict(both)[0], expected, atol=1e-9)
@@ -63,7 +65,7 @@ def test_noise_predictions_explain_nothing_more_than_nothing():
     rng = np.random.default_rng(1)
     y = rng.standard_normal((200, 1))
     parts = [Fixed(rng.standard_normal(y.shape)) for _ in range(3)]
-    stack = StackedValues(parts, about(y), np.arange(200) % 5)
+    stack = StackedValues(parts, about(y), [np.arange(200) % 5])
     assert -0.1 < stack.values(Subsets.full(2)).v[0] < 0.02
 
 
@@ -72,7 +74,7 @@ def test_without_any_weight_the_mean_of_the_other_folds_is_left():
     v = []
     for seed in range(20):
         y = np.random.default_rng(seed).standard_normal((60, 1))
-        stack = StackedValues([Fixed(-y)], about(y), np.arange(60) % 5)
+        stack = StackedValues([Fixed(-y)], about(y), [np.arange(60) % 5])
         v.append(stack.values(Subsets.full(2)).v[0])
     assert np.mean(v) < 0
 
@@ -82,7 +84,7 @@ def test_rows_without_a_prediction_are_left_out_and_the_empty_set_is_worth_nothi
     y = rng.standard_normal((60, 1))
     prediction = y + 0.1 * rng.standard_normal(y.shape)
     prediction[:5] = np.nan
-    stack = StackedValues([Fixed(prediction)], about(y), np.arange(60) % 3)
+    stack = StackedValues([Fixed(prediction)], about(y), [np.arange(60) % 3])
     values = stack.values(Subsets.from_indices([[], [0, 1]], 2), influences=True)
     assert values.v[0] == 0
     assert values.v[1] > 0.95
@@ -92,10 +94,41 @@ def test_rows_without_a_prediction_are_left_out_and_the_empty_set_is_worth_nothi
 def test_new_rows():
     rng = np.random.default_rng(3)
     y = rng.standard_normal((50, 1))
-    stack = StackedValues([Fixed(y), Fixed(y * 0)], about(y), np.arange(50) % 5)
+    stack = StackedValues([Fixed(y), Fixed(y * 0)], about(y), [np.arange(50) % 5])
     np.testing.assert_allclose(
         stack.predict(Subsets.full(2), np.zeros((7, 2)))[0], y[:7], atol=1e-8
     )
+
+
+def test_runs_are_averaged_and_each_is_worth_something():
+    rng = np.random.default_rng(4)
+    y = rng.standard_normal((60, 1))
+    noisy = [y + rng.standard_normal(y.shape) for _ in range(2)]
+    folds = [np.arange(60) % 5, np.arange(60) // 12]
+    problem = about(y)
+    values = StackedValues([Fixed(*noisy)], problem, folds).values(Subsets.full(2))
+    single = [
+        stacked_by_hand([one], y, fold_of, np.ones(60))
+        for one, fold_of in zip(noisy, folds, strict=True)
+    ]
+    variance = StackedValues([Fixed(*noisy)], problem, folds).outcome.variance
+    expected = [1 - np.mean((y - one) ** 2) / variance for one in single]
+    np.testing.assert_allclose(values.runs[0], expected, atol=1e-9)
+    assert values.v[0] > max(expected)
+
+
+def test_the_correction_takes_off_the_variance_of_the_smooth_part():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (80, 2))
+    problem = Problem.of(X, np.sin(4 * X[:, 0]) + 0.3 * rng.standard_normal(80), random_state=0)
+    folds = [np.arange(80) % 5]
+    smooth = SmoothValues(problem, folds)
+    values = StackedValues([], problem, folds, smooth).values(Subsets.full(2))
+    residuals, leverages = smooth.left_out(Subsets.full(2))
+    stack = StackedValues([], problem, folds, smooth)
+    _, weight = stack._combine(problem.y - residuals, folds[0])
+    taken = np.mean(np.minimum(1, weight) * leverages[0] * residuals[0, :, 0] ** 2)
+    np.testing.assert_allclose(values.v - values.plain, taken / stack.outcome.variance)
 
 
 def test_estimator_stack():

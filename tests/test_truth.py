@@ -245,7 +245,7 @@ def test_the_tolerance_follows_the_data_error():
         return find_design("auto").make(context).tol
 
     assert tolerance(np.inf) == 0.003
-    assert tolerance(0.005) == pytest.approx(0.0015)
+    assert tolerance(0.005) == pytest.approx(0.0025)
     assert tolerance(1e-6) == 0.0003
     assert tolerance(0.005, tol=0.01) == 0.01
     assert tolerance(0.005, n_subsets=100) is None

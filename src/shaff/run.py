@@ -38,6 +38,9 @@ SOBOL_PLAYERS = 50
 ENOUGH_UNITS = 50
 # One player alone is worth more than all by this much: worth a word.
 ALONE_MARGIN = 0.005
+# The correction of v(all), and its share of what remains unexplained, from which on the learners
+# are told to be far from done (`benchmarks.truth` shows how often that is right).
+LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
 def explain(
@@ -226,6 +229,7 @@ class Run:
                 *self.game.notes,
                 *notes,
                 *self._alone_is_more(first_order, v_all),
+                *_still_learning(values),
             ),
             target=self.problem.target.name,
             per_output=self._per_output(effects, values),
@@ -271,6 +275,17 @@ def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint 
     versions = (__version__, sklearn.__version__)
     return Checkpoint(
         settings.checkpoint, fingerprint(*rows, *how, settings.estimator, model, versions)
+    )
+
+
+def _still_learning(values: Values) -> tuple[str, ...]:
+    """A learner that pays much for its own variance has much to learn still, and bias with it."""
+    gap, rest = float(values.v[0] - values.v_plain[0]), float(1 - values.v[0])
+    if gap < LEARNING_GAP or gap < LEARNING_SHARE * rest:
+        return ()
+    return (
+        "More rows would explain more: the true effects may be larger than the intervals say, "
+        "which know the learners' variance but not all of their bias.",
     )
 
 

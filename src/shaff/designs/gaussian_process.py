@@ -27,7 +27,7 @@ BATCH_SHARE, BATCH_LEAST = 0.3, 8
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
 # The tolerance is a share of the error of v(all) that the rows leave, within limits: more rows
 # deserve more subsets.
-DATA_SHARE, TOLERANCES = 0.3, (0.0003, 0.003)
+DATA_SHARE, TOLERANCES = 0.5, (0.0003, 0.003)
 
 
 class GaussianProcessDesign:

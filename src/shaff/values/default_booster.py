@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
+FEW_ROWS = 5000
 # Few rows: trees of as many leaves would only tell single rows apart.
 SMALL_LEAVES, ROWS_PER_SMALL_LEAF = 10, 40
 
@@ -14,8 +15,9 @@ def default_booster(
 ) -> HistGradientBoostingRegressor:
     """The booster of ``estimator="boosting"``, without its number of trees.
 
-    Half of the columns are offered to each node: otherwise a copy of a column never gets a
-    split, and its value would be 0. Many rows carry more leaves, which interactions need.
+    Half of the columns are offered to each node: otherwise a near copy of a column never gets a
+    split, and its value would be near 0. Many rows carry more leaves, which interactions need, and
+    more columns at each node.
 
     Examples
     --------
@@ -30,7 +32,7 @@ def default_booster(
         max_leaf_nodes=most if leaves is None else leaves,
         min_samples_leaf=5,
         l2_regularization=5.0,
-        max_features=0.5,
+        max_features=0.5 if n_rows <= FEW_ROWS else 0.7,
         early_stopping=False,
         categorical_features=None,
     )

@@ -36,7 +36,7 @@ SCOUT_TREES = 50
 SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
 # A stage must raise the probes' mean value by this much for boosting to go on.
-MIN_IMPROVEMENT = 5e-4
+MIN_IMPROVEMENT = 2e-4
 # So many trees are grown without one where a scout had to look twice.
 PATIENCE = 100
 # Leaves of a scout for small trees; trees of one that is asked again.
