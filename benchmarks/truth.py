@@ -125,7 +125,7 @@ def report(records: list[Record]) -> None:
 
 
 def sign(records: list[Record]) -> None:
-    """How often the note that true effects may be larger is right: the coverage with and without."""
+    """How often the note that true effects may be larger is right: coverage with and without it."""
     for unsure in (True, False):
         some = [r for r in records if r["unsure"] == unsure]
         covers, short = [], []
