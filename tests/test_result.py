@@ -256,7 +256,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == 1
+    assert content["format_version"] == 2
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 

@@ -135,6 +135,7 @@ def frame_with_categories(seed):
         lambda: xgboost(enable_categorical=True),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*looks at all columns")
 def test_categories_of_the_frame_that_a_model_was_fitted_on(model):
     fitted = model().fit(*frame_with_categories(seed=0))
     frame, y = frame_with_categories(seed=0)

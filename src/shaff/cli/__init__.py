@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from shaff.errors import UserError
 
-_EXTRAS = ("typer", "rich", "polars", "matplotlib")
+_EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "pandas": "paper"}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -39,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         try:
             code = _run(words)
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in _EXTRAS:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
                 raise
-            code = _fail(f'this command needs {error.name}: pip install "shaff[cli]"')
+            code = _fail(f'this command needs {error.name}: pip install "shaff[{extra}]"')
         except (UserError, OSError, ImportError) as error:
             code = _fail(str(error))
         except KeyboardInterrupt:
