@@ -39,11 +39,12 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : None, "auto", "forest", "boosting", "stack" or a model
-        What prices a subset of the inputs. "auto" (None) takes boosting, a forest or their stack,
-        whichever explains more of rows it has not seen. Forests of scikit-learn and boosters
-        (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are cloned, fitted and projected; any
-        other model is fitted and its predictions are explained through a surrogate.
+    estimator : None, "auto", "forest", "boosting", "smooth", "stack", a model or a ValueSetting
+        What prices a subset of the inputs. "auto" (None) is the stack of ridge, forest, boosting
+        and smooth regressions, averaged over several splits, up to 5000 rows, and boosting beyond.
+        Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost)
+        are cloned, fitted and projected; any other model is fitted and its predictions are
+        explained through a surrogate.
     design : str or ForestPaths, default="auto"
         Which subsets are priced: "gaussian_process" ("auto"), "forest_paths" (the paper's),
         "leverage", "monte_carlo", "antithetic", "orthogonal", "exhaustive", and the designs of
@@ -52,9 +53,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         How prices become effects; "auto" fits the design.
     n_subsets : int or None
         Evaluations of v to spend. None stops when the largest standard error that the design
-        leaves is under ``tol``, at 200 evaluations at the latest (6 a player, if that is more).
+        leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
+        is more; 6 a player beyond).
     tol : float or None
-        Largest standard error of an effect to aim for; None means 0.003.
+        Largest standard error of an effect to aim for; None means half of the error of
+        v(all) that the rows leave, between 0.0003 and 0.003.
     groups : dict or None
         Name of a group to its columns: the group is one player. Other columns play alone.
     categorical : "auto" or list of columns
@@ -84,7 +87,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     feature_importances_ : float array of shape (n_columns,)
         The effects, those of a group in equal parts, for `SelectFromModel` and `RFE`.
     explained_variance_ : float
-        Share of the variance of y that all inputs explain, out of sample.
+        Share of the variance of y that all inputs explain, corrected for what the learner's own
+        variance takes; ``result_.plain_explained_variance`` is without that.
     result_ : EffectsResult
     n_features_in_ : int
     feature_names_in_ : array of str

@@ -72,7 +72,8 @@ class EffectsResult:
         for players that were never priced.
     standard_errors : dict of float arrays of shape (n_players,) or None
         Standard errors of `raw_effects` by source: "data" (other rows would have given other
-        effects), "design" (not all subsets were priced), "ensemble" (finitely many trees).
+        effects), "design" (not all subsets were priced), "ensemble" (finitely many trees),
+        "algorithm" (the luck of splits and seeds).
     covariance : float array of shape (n_players, n_players) or None
         Total covariance of `raw_effects`.
     p_values : float array of shape (n_players,) or None
@@ -193,16 +194,18 @@ class EffectsResult:
     ) -> ConfidenceInterval:
         """Intervals of the raw effects, from their standard errors of all sources.
 
-        They cover the expected estimate: the shrinkage bias of the model (a forest that explains
-        less than there is to explain) is not in them.
+        They reach from the smaller of plain and corrected effects (see `plain_effects`) less a
+        quantile of standard errors to the larger of the two, or 0, plus as much: so that they
+        cover the true effect where the learners come close to what can be explained. Bias that no
+        correction knows is not in them.
 
         Parameters
         ----------
         level : float, default=0.95
             Between 0 and 1.
         method : {"normal", "nonnegative", "simultaneous"}, default="normal"
-            "normal": raw effect plus and minus a normal quantile of standard errors; bounds may be
-            negative, as raw effects may. "nonnegative": the same without what lies below 0, where
+            "normal": with a normal quantile; the lower bound may be negative, as raw effects may.
+            "nonnegative": the same without what lies below 0, where
             no true effect is; it covers a true effect whenever the normal interval does.
             "simultaneous": wide enough (by Sidak's inequality, which holds for any correlation) to
             cover the effects of all players at once with probability `level`.

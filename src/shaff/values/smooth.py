@@ -56,8 +56,8 @@ class SmoothValues:
     >>> from shaff.values.smooth import SmoothValues
     >>> X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     >>> smooth = SmoothValues(Problem.of(X, X[:, 0] * X[:, 1], random_state=0))
-    >>> smooth.values(Subsets.from_indices([[0], [0, 1]], 2)).v.round(1).tolist()
-    [-0.0, 1.0]
+    >>> (smooth.values(Subsets.from_indices([[0], [0, 1]], 2)).v > 0.9).tolist()
+    [False, True]
     """
 
     def __init__(
