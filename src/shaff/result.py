@@ -381,15 +381,20 @@ class EffectsResult:
         ]
 
     def _explained(self) -> str:
-        v, error = self.explained_variance, self.explained_variance_error
+        v, error, plain = (
+            self.explained_variance,
+            self.explained_variance_error,
+            self.plain_explained_variance,
+        )
         spread = "" if error is None else f"standard error {error:.3f}"
-        whose = f"of the variance of {self._target} out of sample"
+        whose = f"of the variance of {self._target}" + " out of sample" * (plain is None)
+        measured = "" if plain is None else f" Measured out of sample, uncorrected: {plain:.3f}."
         if v <= 0:
             figures = ", ".join(filter(None, (f"estimate {_number(v)}", spread)))
             zero = "" if self.effects.any() else ": all effects are 0"
             return f"The players explain nothing {whose} ({figures}){zero}."
         spread = spread and f" ({spread})"
-        return f"The players explain {v:.3f}{spread} {whose}; {_number(1 - v)} remains."
+        return f"The players explain {v:.3f}{spread} {whose}; {_number(1 - v)} remains.{measured}"
 
     def to_frame(self, backend: Backend = "pandas") -> Any:
         """One row a player, in their original order.
