@@ -13,6 +13,8 @@ bias of the model included. The inputs, in order:
 - four have no effect: d1 and d2 correlate with each other, |x3| is a function of an input that
   has an effect, d3 is independent of everything. Tests that reject for them are false positives.
 
+How often intervals cover the true effects of other functions: `benchmarks.truth`.
+
 At the end come small tables of pure noise: how many of them find any significant effect.
 
 The factors of `shaff.inference.training_factor` were set on other data (`benchmarks.calibration`).
