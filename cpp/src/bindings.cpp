@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -55,7 +56,8 @@ std::int32_t require_tree(std::span<const Index> feature, std::span<const Index>
       const auto child = static_cast<std::size_t>(number);  // a negative one becomes too large
       require(node < child && child < feature.size(),
               "a child does not follow its parent in its tree");
-      level[child] = std::max(level[child], level[node] + 1);
+      require(level[child] == 0, "a node is the child of two");  // the walks would multiply
+      level[child] = level[node] + 1;
     }
   }
   return deepest;
@@ -87,7 +89,8 @@ std::int32_t require_trees(std::span<const Count> offsets, std::span<const Index
   return deepest;
 }
 
-// Kernels that recurse need some 256 bytes of stack a level, and a thread may have but 2 MB.
+// Kernels that recurse need some 256 bytes of stack a level, and a thread may have but 2 MB: with
+// more levels `test_trees_too_deep_for_the_stack_are_refused` would end the process.
 void require_shallow(std::int32_t levels) {
   require(levels <= 5000, "a tree has more than 5000 levels: grow it with a smaller max_depth");
 }
@@ -108,6 +111,57 @@ void require_category_sets(const shaff::BoostedTrees& trees) {
     require(set < n_sets, "a node names a category set that does not exist");
 }
 
+// Kernels combine flags with bit operations.
+void require_flags(std::span<const std::uint8_t> flags) {
+  std::uint8_t all = 0;
+  for (const std::uint8_t flag : flags) all |= flag;
+  require(all <= 1, "a flag is neither 0 nor 1");
+}
+
+// Sums are also made by taking rows away again, which NaN would survive.
+void require_finite(std::span<const double> values, const char* message) {
+  bool finite = true;
+  for (const double value : values) finite &= std::isfinite(value);
+  require(finite, message);
+}
+
+void require_weights(std::span<const double> weights) {
+  bool good = true;
+  for (const double weight : weights) good &= std::isfinite(weight) && weight >= 0;
+  require(good, "a weight is negative or not finite");
+}
+
+// Shares of a split are those of its cover.
+void require_cover(std::span<const Count> feature, std::span<const double> cover) {
+  bool good = true;
+  for (std::size_t node = 0; node < feature.size(); ++node)
+    good &=
+        std::isfinite(cover[node]) && (cover[node] > 0 || (feature[node] < 0 && cover[node] == 0));
+  require(good, "a split has no cover, or a cover is negative or not finite");
+}
+
+void require_subsets(const In<std::uint64_t>& subsets, std::size_t n_columns) {
+  require(subsets.ndim() == 2 && subsets.shape(1) >= 1 && subsets.shape(1) * 64 >= n_columns,
+          "subsets have too few words");
+}
+
+// A column with ranks has one for each of its codes; that of a missing value is never looked up.
+template <class Code>
+void require_ranks(const shaff::CodedRows<Code>& rows, std::span<const Count> rank_offset,
+                   std::size_t n_ranks) {
+  for (std::size_t j = 0; j < rank_offset.size(); ++j) {
+    if (rank_offset[j] < 0) continue;
+    const Code* column = rows.column(static_cast<std::int32_t>(j));
+    std::size_t n_codes = 0;
+    for (std::size_t i = 0; i < rows.n_rows; ++i) {
+      const bool is_missing = rows.has_missing[j] && column[i] == shaff::CodedRows<Code>::missing;
+      n_codes = std::max(n_codes, is_missing ? 0 : static_cast<std::size_t>(column[i]) + 1);
+    }
+    const auto offset = static_cast<std::size_t>(rank_offset[j]);
+    require(offset <= n_ranks && n_codes <= n_ranks - offset, "a category has no rank");
+  }
+}
+
 template <class T>
 nb::object to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
@@ -115,14 +169,24 @@ nb::object to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
   return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
 }
 
-// Ctrl-C reaches the main thread only; worker threads are told through the shared cancel flag.
+// Ctrl-C reaches the main thread only, which takes the GIL to see it.
+shaff::Interrupted interruption() {
+  const nb::module_ threading = nb::module_::import_("threading");
+  const bool is_main =
+      threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
+  return [is_main] {
+    if (!is_main) return false;
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  };
+}
+
+// Worker threads are told through the shared cancel flag and never wait for the GIL.
 shaff::Interrupted interruption(const In<std::uint8_t>& cancel) {
   require(cancel.size() >= 1, "the cancel flag is empty");
   const std::uint8_t* flag = cancel.data();
-  return [flag] {
-    if (*static_cast<const volatile std::uint8_t*>(flag) != 0) return true;
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
+  return [flag, signalled = interruption()] {
+    return *static_cast<const volatile std::uint8_t*>(flag) != 0 || signalled();
   };
 }
 
@@ -146,14 +210,18 @@ shaff::ForestView forest_view(const In<std::int64_t>& offsets, const In<std::int
 nb::tuple count_path_subsets(const In<std::int64_t>& offsets, const In<std::int32_t>& feature,
                              const In<std::int32_t>& left, const In<std::int32_t>& right,
                              std::size_t n_words) {
+  require(n_words <= (std::size_t{1} << 25), "there are more words than columns can be numbered");
   require_trees(view(offsets), view(feature), view(left), view(right), 64 * n_words,
                 Children::within_tree);
   const shaff::ForestShape forest{view(offsets), {view(feature), view(left), view(right)}};
   shaff::SubsetCounts counted;
+  const shaff::Interrupted interrupted = interruption();
+  bool completed = false;
   {
     nb::gil_scoped_release release;
-    counted = shaff::count_path_subsets(forest, n_words);
+    completed = shaff::count_path_subsets(forest, n_words, counted, interrupted);
   }
+  finish(completed);
   const std::size_t n = counted.counts.size();
   return nb::make_tuple(to_numpy(std::move(counted.words), {n, n_words}),
                         to_numpy(std::move(counted.counts), {n}));
@@ -177,8 +245,11 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   require(bags.size() == forest.n_trees() * n_rows, "bags must be (n_trees, n_rows)");
   require(is_query.size() == n_rows && has_missing.size() == codes.shape(0),
           "row or column flags differ in length");
-  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
-          "subsets have too few words");
+  for (const auto& flags : {missing_left, has_missing, is_query}) require_flags(view(flags));
+  require_weights(view(row_weight));
+  require_finite(view(targets), "a target is not finite");
+  require(min_node_size > 0, "min_node_size is not positive");
+  require_subsets(subsets, codes.shape(0));
   require(last_tree <= forest.n_trees() && first_tree <= last_tree, "no such trees");
   require_trees(view(offsets).subspan(first_tree, last_tree - first_tree + 1), view(feature),
                 view(left), view(right), codes.shape(0), Children::within_tree);
@@ -195,12 +266,14 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
                                      view(is_query), view(targets),     n_outputs,
                                      min_node_size,  view(rank_offset), view(category_rank)};
   const shaff::CodedRows<Code> rows{view(codes), view(has_missing), n_rows};
+  require_ranks(rows, view(rank_offset), rank_offset.size() == 0 ? 0 : category_rank.shape(1));
+  const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
     completed =
         shaff::project_forest(input, rows, first_tree, last_tree, view(subsets), subsets.shape(1),
-                              view_mut(sum), view_mut(sum_squares), interruption(cancel));
+                              view_mut(sum), view_mut(sum_squares), interrupted);
   }
   finish(completed);
 }
@@ -218,8 +291,11 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
           "node arrays differ in length");
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
           "codes must be (n_columns, n_rows)");
-  require(subsets.ndim() == 2 && subsets.shape(1) * 64 >= codes.shape(0),
-          "subsets have too few words");
+  require_flags(view(missing_left));
+  require_weights(view(weight));
+  require(std::isfinite(learning_rate) && std::isfinite(shrinkage) && shrinkage >= 0,
+          "the learning rate or the shrinkage is out of range");
+  require_subsets(subsets, codes.shape(0));
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_rows)");
@@ -230,12 +306,12 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                                   view(set_offset), view(set_words),    view(tree_offset)};
   require_category_sets(trees);
   const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
+  const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
     completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
-                                       {learning_rate, shrinkage}, view_mut(residual),
-                                       interruption(cancel));
+                                       {learning_rate, shrinkage}, view_mut(residual), interrupted);
   }
   finish(completed);
 }
@@ -251,8 +327,7 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
           "value, known and sums are matrices or more");
   require(columns.ndim() == 2 && background_columns.ndim() == 2 && background_rows.ndim() == 2,
           "columns and background are matrices");
-  const std::size_t n_subsets = known.shape(0), n_columns = known.shape(1),
-                    n_draws = background_rows.shape(1);
+  const std::size_t n_subsets = known.shape(0), n_columns = known.shape(1);
   const std::size_t n_rows = columns.shape(1), n_outputs = value.shape(1);
   require(columns.shape(0) == n_columns && background_columns.shape(0) == n_columns,
           "known must name all columns");
@@ -266,21 +341,26 @@ void add_tree_expectation(const In<std::int64_t>& left, const In<std::int64_t>& 
   const Count whole[] = {0, static_cast<Count>(n)};
   require_shallow(require_trees<Count>(whole, view(feature), view(left), view(right), n_columns,
                                        Children::within_tree));
+  for (const auto& flags : {missing_left, known}) require_flags(view(flags));
+  require_finite(view(value), "a value of a tree is not finite");
+  require_cover(view(feature), view(cover));
   require_rows(view(rows), n_rows);
   require_rows(view(background_rows), background_columns.shape(1));
   const shaff::ExpectationTree tree{view(left),         view(right), view(feature), view(threshold),
                                     view(missing_left), view(cover), view(value)};
   const shaff::RowView queries{view(columns), static_cast<std::int64_t>(n_rows), view(rows)};
-  const auto n_background = static_cast<std::int64_t>(background_columns.shape(1));
-  const nb::gil_scoped_release release;
-  for (std::size_t s = 0; s < n_subsets; ++s) {
-    const shaff::RowView background{view(background_columns), n_background,
-                                    view(background_rows).subspan(s * n_draws, n_draws)};
-    shaff::add_tree_expectation(tree, queries, background,
-                                view(known).subspan(s * n_columns, n_columns),
-                                static_cast<std::int64_t>(n_outputs),
-                                view_mut(sums).subspan(s * n_rows * n_outputs, n_rows * n_outputs));
+  const shaff::RowView background{
+      view(background_columns), static_cast<std::int64_t>(background_columns.shape(1)), {}};
+  const shaff::KnownColumns subsets{view(known), view(background_rows), n_subsets};
+  const shaff::Interrupted interrupted = interruption();
+  bool completed = false;
+  {
+    nb::gil_scoped_release release;
+    completed = shaff::add_tree_expectation(tree, queries, background, subsets,
+                                            static_cast<std::int64_t>(n_outputs), view_mut(sums),
+                                            interrupted);
   }
+  finish(completed);
 }
 
 // Neither results nor the cancel flag are converted: the core would write or watch a copy. Nor are
@@ -297,6 +377,7 @@ void def_project_forest(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  m.def("kernel_name", &shaff::kernel_name);
   m.def("count_path_subsets", &count_path_subsets, "offsets"_a, "feature"_a, "left"_a, "right"_a,
         "n_words"_a);
   def_project_forest<std::uint16_t>(m);

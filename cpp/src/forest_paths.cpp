@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "poll.hpp"
+
 namespace shaff {
 namespace {
 
@@ -15,7 +17,7 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64: a hash per variable, joined
 
 class Counter {
  public:
-  explicit Counter(std::size_t n_words) : n_words_(n_words) {}
+  Counter(std::size_t n_words, SubsetCounts& counted) : result(counted), n_words_(n_words) {}
 
   void add(const std::vector<std::uint64_t>& set, std::uint64_t hash, std::int64_t count) {
     auto [it, end] = index_.equal_range(hash);
@@ -30,7 +32,7 @@ class Counter {
     result.counts.push_back(count);
   }
 
-  SubsetCounts result;
+  SubsetCounts& result;
 
  private:
   std::size_t n_words_;
@@ -65,11 +67,12 @@ std::vector<std::int32_t> preorder_of(const TreeShape& tree) {
   return order;
 }
 
-void count_tree(const TreeShape& tree, std::size_t n_words, Counter& counter) {
+bool count_tree(const TreeShape& tree, std::size_t n_words, Counter& counter, Poll& poll) {
   const auto leaves = leaves_below(tree, preorder_of(tree));
   std::vector<Visit> stack;
   stack.push_back({0, 0, std::vector<std::uint64_t>(n_words, 0)});
   while (!stack.empty()) {
+    if (poll.should_end_after(n_words)) return false;
     Visit visit = std::move(stack.back());
     stack.pop_back();
     const auto feature = tree.feature[visit.node];
@@ -83,14 +86,18 @@ void count_tree(const TreeShape& tree, std::size_t n_words, Counter& counter) {
     stack.push_back({tree.right[visit.node], visit.hash, visit.above});
     stack.push_back({tree.left[visit.node], visit.hash, std::move(visit.above)});
   }
+  return true;
 }
 
 }  // namespace
 
-SubsetCounts count_path_subsets(const ForestShape& forest, std::size_t n_words) {
-  Counter counter(n_words);
-  for (std::size_t t = 0; t < forest.n_trees(); ++t) count_tree(forest.tree(t), n_words, counter);
-  return std::move(counter.result);
+bool count_path_subsets(const ForestShape& forest, std::size_t n_words, SubsetCounts& counted,
+                        const Interrupted& interrupted) {
+  Poll poll(interrupted);
+  Counter counter(n_words, counted);
+  for (std::size_t t = 0; t < forest.n_trees(); ++t)
+    if (poll.should_end() || !count_tree(forest.tree(t), n_words, counter, poll)) return false;
+  return true;
 }
 
 }  // namespace shaff

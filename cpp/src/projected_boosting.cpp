@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+#include "poll.hpp"
+
 namespace shaff {
 namespace {
 
@@ -80,7 +82,7 @@ class Replay {
  public:
   Replay(const BoostedTrees& trees, const BoostingRows& rows,
          std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
-         const ReplayOptions& options, std::span<double> residual)
+         const ReplayOptions& options, std::span<double> residual, const Interrupted& interrupted)
       : trees_(trees),
         rows_(rows),
         subsets_(subsets),
@@ -88,14 +90,16 @@ class Replay {
         n_subsets_(subsets.size() / words_per_subset),
         options_(options),
         residual_(residual),
+        poll_(interrupted),
         root_numbers_(rows.n_rows) {}
 
-  bool run(const Interrupted& interrupted) {
+  bool run() {
     for (std::size_t tree = 0; tree < trees_.n_trees(); ++tree) {
-      if (interrupted()) return false;
+      if (poll_.should_end()) return false;
       read_tree(static_cast<std::size_t>(trees_.tree_offset[tree]));
-      for (std::size_t at = 0; at + 1 < n_subtrees_; ++at) number_subtree(at);
-      step_root();
+      for (std::size_t at = 0; at + 1 < n_subtrees_; ++at)
+        if (!number_subtree(at)) return false;
+      if (!step_root()) return false;
     }
     return true;
   }
@@ -178,15 +182,17 @@ class Replay {
     return child == kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
   }
 
-  void number_subtree(std::size_t at) {
+  bool number_subtree(std::size_t at) {
     const Subtree& subtree = subtrees_[at];
     cells_[at].clear();
     for (const std::uint32_t subset : subtree.first) {
+      if (poll_.should_end_after(rows_.n_rows)) return false;
       if (n_buffers_ == buffers_.size()) buffers_.emplace_back(rows_.n_rows);
       const Cells<Id> cells = number_cells(at, subset, buffers_[n_buffers_].data());
       if (cells.number == buffers_[n_buffers_].data()) ++n_buffers_;
       cells_[at].push_back(cells);
     }
+    return true;
   }
 
   // The cells of a subtree for one subset: in `out`, or those of a child when they are the same.
@@ -245,6 +251,8 @@ class Replay {
   template <class Key>
   Cells<Id> renumber(std::size_t bound, Id* out, Key key) {
     const std::size_t n = rows_.n_rows;
+    // The table costs a pass over `bound`, the hash some ten times as much a row: larger, and small
+    // folds clear tables for nothing; smaller, and common trees pay for the hash.
     if (bound > 16 * n + 4096) {
       keys_.reset(n);
       for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(keys_.number(key(i)));
@@ -261,10 +269,10 @@ class Replay {
   }
 
   // The root's cells are used at once, group by group, and never kept.
-  void step_root() {
+  bool step_root() {
     if (n_subtrees_ == 0) {
       for (std::size_t u = 0; u < n_subsets_; ++u) step_one_cell(u);
-      return;
+      return true;
     }
     const Subtree& root = subtrees_[n_subtrees_ - 1];
     members_.assign(root.first.size(), {});
@@ -272,12 +280,15 @@ class Replay {
       members_[root.group[u]].push_back(static_cast<std::uint32_t>(u));
     for (std::size_t g = 0; g < root.first.size(); ++g) {
       const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
-      if (cells.number == nullptr) {
-        for (const std::uint32_t u : members_[g]) step_one_cell(u);
-        continue;
+      for (const std::uint32_t u : members_[g]) {
+        if (poll_.should_end_after(rows_.n_rows)) return false;
+        if (cells.number == nullptr)
+          step_one_cell(u);
+        else
+          step(u, cells);
       }
-      for (const std::uint32_t u : members_[g]) step(u, cells);
     }
+    return true;
   }
 
   void step(std::size_t subset, const Cells<Id>& cells) {
@@ -323,6 +334,7 @@ class Replay {
   std::size_t words_, n_subsets_;
   ReplayOptions options_;
   std::span<double> residual_;
+  Poll poll_;
 
   std::size_t n_subtrees_ = 0, n_buffers_ = 0;
   std::vector<Subtree> subtrees_;
@@ -344,11 +356,13 @@ bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      const ReplayOptions& options, std::span<double> residual,
                      const Interrupted& interrupted) {
   if (rows.n_rows < std::numeric_limits<std::uint16_t>::max()) {
-    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual)
-        .run(interrupted);
+    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual,
+                                 interrupted)
+        .run();
   }
-  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual)
-      .run(interrupted);
+  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual,
+                               interrupted)
+      .run();
 }
 
 }  // namespace shaff

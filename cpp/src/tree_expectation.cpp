@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "poll.hpp"
+
 namespace shaff {
 namespace {
 
@@ -15,13 +17,14 @@ using Index = std::int64_t;
 class Walk {
  public:
   Walk(const ExpectationTree& tree, const RowView& queries, const RowView& background,
-       std::span<const std::uint8_t> known, Index n_outputs, std::span<double> sums)
+       std::span<const std::uint8_t> known, Index n_outputs, std::span<double> sums, Poll& poll)
       : tree_(tree),
         queries_(queries),
         background_(background),
         known_(known),
         n_outputs_(n_outputs),
         sums_(sums),
+        poll_(poll),
         query_order_(queries.rows.begin(), queries.rows.end()),
         background_order_(background.rows.begin(), background.rows.end()),
         spill_(std::max(queries.rows.size(), background.rows.size())) {
@@ -124,9 +127,11 @@ class Walk {
   }
 
   // `shared` gathers what all queries of the range have in common, so that rows are only touched
-  // at known splits.
+  // at known splits. An interrupted walk only has to end: nobody reads its sums.
   void visit(Index node, Range queries, Range background, double weight, double* shared) {
     if (queries.size() == 0 || (!by_cover() && background.size() == 0)) return;
+    if (poll_.should_end_after(static_cast<std::size_t>(queries.size() + background.size())))
+      return;
     if (by_cover() && !known_below_[node]) {
       add(weight, &means_[node * n_outputs_], shared);
     } else if (is_leaf(node)) {
@@ -187,6 +192,7 @@ class Walk {
   std::span<const std::uint8_t> known_;
   Index n_outputs_;
   std::span<double> sums_;
+  Poll& poll_;
   std::vector<std::int32_t> query_order_;
   std::vector<std::int32_t> background_order_;
   std::vector<std::int32_t> spill_;
@@ -196,10 +202,20 @@ class Walk {
 
 }  // namespace
 
-void add_tree_expectation(const ExpectationTree& tree, const RowView& queries,
-                          const RowView& background, std::span<const std::uint8_t> known,
-                          std::int64_t n_outputs, std::span<double> sums) {
-  Walk(tree, queries, background, known, n_outputs, sums).run();
+bool add_tree_expectation(const ExpectationTree& tree, const RowView& queries,
+                          const RowView& background, const KnownColumns& subsets,
+                          std::int64_t n_outputs, std::span<double> sums,
+                          const Interrupted& interrupted) {
+  Poll poll(interrupted);
+  const std::size_t n = subsets.n_subsets;
+  for (std::size_t s = 0; s < n && !poll.should_end(); ++s) {
+    const auto part = [s, n](auto all) {
+      return all.subspan(s * (all.size() / n), all.size() / n);
+    };
+    const RowView rows{background.columns, background.n_rows, part(subsets.background_rows)};
+    Walk(tree, queries, rows, part(subsets.known), n_outputs, part(sums), poll).run();
+  }
+  return !poll.should_end();
 }
 
 }  // namespace shaff

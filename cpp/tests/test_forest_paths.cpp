@@ -32,7 +32,8 @@ void check_against_definition(int n_features, unsigned seed) {
   for (std::size_t t = 0; t < forest.shape().n_trees(); ++t)
     walk(forest.shape().tree(t), 0, Words(n_words, 0), {}, expected);
 
-  const shaff::SubsetCounts counts = shaff::count_path_subsets(forest.shape(), n_words);
+  shaff::SubsetCounts counts;
+  CHECK(shaff::count_path_subsets(forest.shape(), n_words, counts, [] { return false; }));
   CHECK(counts.counts.size() == expected.size());
   for (std::size_t k = 0; k < counts.counts.size(); ++k) {
     const auto start = counts.words.begin() + static_cast<std::ptrdiff_t>(k * n_words);
@@ -41,9 +42,18 @@ void check_against_definition(int n_features, unsigned seed) {
   }
 }
 
+void check_interruption() {
+  std::mt19937 rng(0);
+  shaff::testing::RandomForest forest;
+  forest.add_tree(rng, 3, 20, 5);
+  shaff::SubsetCounts counts;
+  CHECK(!shaff::count_path_subsets(forest.shape(), 1, counts, [] { return true; }));
+}
+
 }  // namespace
 
 int main() {
+  check_interruption();
   for (const int n_features : {1, 3, 64, 65, 200})
     for (unsigned seed = 0; seed < 20; ++seed) check_against_definition(n_features, seed);
 }

@@ -1,8 +1,11 @@
 // The kernel against Algorithm 1 of the paper, word for word, one query row at a time.
+//
+// test_projected_forest [portable|avx2 one_byte|two_bytes|four_bytes]: that kernel, whatever the
+// trees need. Without words: the kernels that the trees need, and that all kernels give their bits.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "check.hpp"
 #include "random_forest.hpp"
@@ -130,51 +133,139 @@ struct Problem {
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(b)); }
 
+struct Sums {
+  std::vector<double> sum, squares;
+  bool operator==(const Sums&) const = default;
+};
+
 template <class Code>
-void check_against_algorithm_1(unsigned seed, std::size_t n_rows, std::size_t n_features) {
-  const Problem<Code> p(seed, n_rows, n_features);
-  const std::size_t n_trees = p.forest.view().n_trees();
-  std::vector<double> sum(p.n_subsets * n_rows * p.n_outputs), squares(sum.size());
+Sums project(const Problem<Code>& p, shaff::Kernel kernel) {
+  Sums sums;
+  sums.sum.resize(p.n_subsets * p.n_rows * p.n_outputs);
+  sums.squares.resize(sums.sum.size());
   const shaff::ProjectionInput input{p.forest.view(), p.bags,        p.row_weight,
                                      p.is_query,      p.targets,     p.n_outputs,
                                      p.min_node_size, p.rank_offset, p.category_rank};
-  const shaff::CodedRows<Code> rows{p.codes, p.has_missing, n_rows};
-  CHECK(shaff::project_forest(input, rows, 0, n_trees, p.subsets, p.n_words, sum, squares,
-                              [] { return false; }));
+  const shaff::CodedRows<Code> rows{p.codes, p.has_missing, p.n_rows};
+  CHECK(shaff::project_forest(
+      input, rows, 0, p.forest.view().n_trees(), p.subsets, p.n_words, sums.sum, sums.squares,
+      [] { return false; }, kernel));
+  return sums;
+}
 
-  for (std::size_t k = 0; k < p.n_subsets; ++k)
-    for (std::size_t i = 0; i < n_rows; ++i) {
-      std::vector<double> expected(p.n_outputs, 0.0), expected_squares(p.n_outputs, 0.0);
-      for (std::size_t t = 0; t < n_trees; ++t) {
-        if (!p.is_query[i] || p.bags[t * n_rows + i] > 0) continue;
-        const auto subset = std::span(p.subsets).subspan(k * p.n_words, p.n_words);
-        const auto kept = p.cell(t, i, subset);
-        for (std::size_t o = 0; o < p.n_outputs; ++o) {
-          double mean = 0;
-          for (const std::size_t r : kept)
-            mean += p.bags[t * n_rows + r] * p.row_weight[r] * p.targets[r * p.n_outputs + o];
-          mean /= p.weight(t, kept);
-          expected[o] += mean;
-          expected_squares[o] += mean * mean;
-        }
-      }
-      for (std::size_t o = 0; o < p.n_outputs; ++o) {
-        CHECK(close(sum[(k * n_rows + i) * p.n_outputs + o], expected[o]));
-        CHECK(close(squares[(k * n_rows + i) * p.n_outputs + o], expected_squares[o]));
-      }
+template <class Code>
+void check_row(const Problem<Code>& p, const Sums& found, std::size_t k, std::size_t i) {
+  const std::size_t n_trees = p.forest.view().n_trees();
+  std::vector<double> expected(p.n_outputs, 0.0), expected_squares(p.n_outputs, 0.0);
+  for (std::size_t t = 0; t < n_trees; ++t) {
+    if (!p.is_query[i] || p.bags[t * p.n_rows + i] > 0) continue;
+    const auto subset = std::span(p.subsets).subspan(k * p.n_words, p.n_words);
+    const auto kept = p.cell(t, i, subset);
+    for (std::size_t o = 0; o < p.n_outputs; ++o) {
+      double mean = 0;
+      for (const std::size_t r : kept)
+        mean += p.bags[t * p.n_rows + r] * p.row_weight[r] * p.targets[r * p.n_outputs + o];
+      mean /= p.weight(t, kept);
+      expected[o] += mean;
+      expected_squares[o] += mean * mean;
     }
+  }
+  for (std::size_t o = 0; o < p.n_outputs; ++o) {
+    const std::size_t at = (k * p.n_rows + i) * p.n_outputs + o;
+    CHECK(close(found.sum[at], expected[o]));
+    CHECK(close(found.squares[at], expected_squares[o]));
+  }
+}
+
+// All rows of small problems, every seventh of large ones.
+template <class Code>
+void check_against_algorithm_1(const Problem<Code>& p, shaff::Kernel kernel) {
+  const Sums found = project(p, kernel);
+  for (std::size_t k = 0; k < p.n_subsets; ++k)
+    for (std::size_t i = 0; i < p.n_rows; i += p.n_rows > 500 ? 7 : 1) check_row(p, found, k, i);
+}
+
+template <class Check>
+void each_problem(unsigned n_seeds, Check check) {
+  for (unsigned seed = 0; seed < n_seeds; ++seed) {
+    check(Problem<std::uint16_t>(seed, 60, 3));
+    check(Problem<std::uint32_t>(seed, 60, 3));
+    check(Problem<std::uint16_t>(seed, 12, 2));
+    if (seed % 6 == 0) check(Problem<std::uint16_t>(seed, 250, 6));
+    if (seed % 6 == 1) check(Problem<std::uint16_t>(seed, 150, 130));
+  }
+}
+
+// Cells of every form: bit sets of many words, lists, blocks; and more cuts than one byte numbers.
+Problem<std::uint16_t> large_problem() {
+  Problem<std::uint16_t> problem(4, 1500, 2);
+  std::mt19937 rng(7);
+  problem.forest = {};
+  for (int t = 0; t < 3; ++t) problem.forest.add_tree(rng, 2, 1500, 11);
+  for (auto& code : problem.codes)
+    if (code != shaff::CodedRows<std::uint16_t>::missing)
+      code = static_cast<std::uint16_t>(rng() % 1500);
+  problem.rank_offset.clear();
+  return problem;
+}
+
+using Widths = std::vector<shaff::Width>;
+const Widths kWidths{shaff::Width::one_byte, shaff::Width::two_bytes, shaff::Width::four_bytes};
+
+void check_same_bits() {
+  each_problem(12, [](const auto& problem) {
+    const Sums expected = project(problem, {});
+    for (const shaff::Width width : kWidths) {
+      CHECK(project(problem, {shaff::Instructions::portable, width}) == expected);
+      if (shaff::has_avx2_kernel())
+        CHECK(project(problem, {shaff::Instructions::avx2, width}) == expected);
+    }
+  });
+}
+
+void check_too_narrow() {
+  bool refused = false;
+  try {
+    project(large_problem(), {shaff::Instructions::fastest, shaff::Width::one_byte});
+  } catch (const shaff::NoSuchKernel&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+void check_interruption() {
+  const Problem<std::uint16_t> p(0, 60, 3);
+  std::vector<double> sum(p.n_subsets * p.n_rows * p.n_outputs), squares(sum.size());
+  const shaff::ProjectionInput input{p.forest.view(), p.bags,      p.row_weight,   p.is_query,
+                                     p.targets,       p.n_outputs, p.min_node_size};
+  const shaff::CodedRows<std::uint16_t> rows{p.codes, p.has_missing, p.n_rows};
+  CHECK(!shaff::project_forest(input, rows, 0, 3, p.subsets, p.n_words, sum, squares,
+                               [] { return true; }));
+  CHECK(std::all_of(sum.begin(), sum.end(), [](double x) { return x == 0; }));
+}
+
+shaff::Kernel kernel_named(std::string_view instructions, std::string_view width) {
+  shaff::Kernel kernel;
+  kernel.instructions =
+      instructions == "avx2" ? shaff::Instructions::avx2 : shaff::Instructions::portable;
+  kernel.width = width == "one_byte"    ? shaff::Width::one_byte
+                 : width == "two_bytes" ? shaff::Width::two_bytes
+                                        : shaff::Width::four_bytes;
+  return kernel;
 }
 
 }  // namespace
 
-int main() {
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    check_against_algorithm_1<std::uint16_t>(seed, 60, 3);
-    check_against_algorithm_1<std::uint32_t>(seed, 60, 3);
-    check_against_algorithm_1<std::uint16_t>(seed, 12, 2);
+int main(int count, char** words) {
+  if (count == 3) {
+    const shaff::Kernel kernel = kernel_named(words[1], words[2]);
+    if (kernel.instructions == shaff::Instructions::avx2 && !shaff::has_avx2_kernel()) return 77;
+    each_problem(24, [=](const auto& problem) { check_against_algorithm_1(problem, kernel); });
+    if (kernel.width != shaff::Width::one_byte) check_against_algorithm_1(large_problem(), kernel);
+    return 0;
   }
-  for (unsigned seed = 0; seed < 10; ++seed) {
-    check_against_algorithm_1<std::uint16_t>(seed, 250, 6);
-    check_against_algorithm_1<std::uint16_t>(seed, 150, 130);
-  }
+  check_against_algorithm_1(large_problem(), {});
+  check_same_bits();
+  check_too_narrow();
+  check_interruption();
 }

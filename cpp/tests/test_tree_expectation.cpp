@@ -34,9 +34,17 @@ const std::vector<std::int32_t> all_rows{0, 1, 2, 3};
 std::vector<double> expectation(std::vector<std::uint8_t> known,
                                 const std::vector<std::int32_t>& background) {
   std::vector<double> sums(4, 0.0);
-  shaff::add_tree_expectation(tree, {columns, 4, all_rows}, {columns, 4, background}, known, 1,
-                              sums);
+  shaff::add_tree_expectation(tree, {columns, 4, all_rows}, {columns, 4, {}},
+                              {known, background, 1}, 1, sums, [] { return false; });
   return sums;
+}
+
+bool ends_when_interrupted() {
+  std::vector<double> sums(4, 0.0);
+  const std::vector<std::uint8_t> known{1, 1};
+  return !shaff::add_tree_expectation(tree, {columns, 4, all_rows}, {columns, 4, {}},
+                                      {known, {}, 1}, 1, sums, [] { return true; }) &&
+         sums[0] == 0;
 }
 
 }  // namespace
@@ -61,5 +69,6 @@ int main() {
   check(expectation({0, 0}, {0, 1, 2})[3], (1 + 2 + 4) / 3.0, "nothing known, background");
   check(expectation({0, 1}, {0, 1, 2})[2], (1 + 4 + 4) / 3.0, "x1 known, background");
   check(expectation({1, 0}, {0, 1, 1})[2], (4 + 2 + 2) / 3.0, "x0 known, repeated background");
+  check(ends_when_interrupted(), 1, "interruption");
   return failures;
 }

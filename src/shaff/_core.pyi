@@ -4,6 +4,9 @@ by replay_boosting over all trees."""
 import numpy as np
 import numpy.typing as npt
 
+def kernel_name() -> str:
+    """Build of the projection kernel that runs here: AVX2, SSE2 or plain."""
+
 def count_path_subsets(
     offsets: npt.NDArray[np.int64],
     feature: npt.NDArray[np.int32],

@@ -67,7 +67,8 @@ struct CodedRows {
   }
 };
 
-// True ends a long evaluation early; it is asked every few milliseconds.
+// True ends a long evaluation early. It is asked at the start and then every 20 ms (poll.hpp),
+// however long a tree or a subset takes, and not again once it has said yes.
 using Interrupted = std::function<bool()>;
 
 inline bool contains(std::span<const std::uint64_t> subset, std::int32_t feature) {

@@ -12,6 +12,8 @@ struct SubsetCounts {
   std::vector<std::int64_t> counts;  // number of root-to-leaf paths with this prefix set
 };
 
-SubsetCounts count_path_subsets(const ForestShape& forest, std::size_t n_words);
+// Fills `counted`. Returns false if interrupted.
+bool count_path_subsets(const ForestShape& forest, std::size_t n_words, SubsetCounts& counted,
+                        const Interrupted& interrupted);
 
 }  // namespace shaff

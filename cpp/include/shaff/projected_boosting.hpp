@@ -52,7 +52,7 @@ struct ReplayOptions {
 // the step leaves the residual of all rows of the cell. `residual` has shape
 // (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones.
 //
-// `interrupted` is asked once a tree; when it says yes the replay ends and returns false.
+// Returns false if interrupted; the residuals are then those of no tree in particular.
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,

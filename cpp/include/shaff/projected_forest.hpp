@@ -1,6 +1,8 @@
 // Projected random forests: Algorithm 1 of the paper, for all query rows of a tree at once.
 #pragma once
 
+#include <stdexcept>
+
 #include "shaff/forest.hpp"
 
 namespace shaff {
@@ -24,6 +26,24 @@ struct ProjectionInput {
   }
 };
 
+// Which build of the kernel runs, and how wide the numbers of its values are. All give the same
+// bits; the defaults are the fastest of this machine.
+enum class Instructions { fastest, portable, avx2 };
+enum class Width { narrowest, one_byte, two_bytes, four_bytes };
+
+struct Kernel {
+  Instructions instructions = Instructions::fastest;
+  Width width = Width::narrowest;
+};
+
+bool has_avx2_kernel();     // in this build and on this processor
+const char* kernel_name();  // of the fastest: "AVX2", "SSE2" or "plain"
+
+// Where the kernel that was asked for cannot run: no AVX2, or more cuts than its numbers.
+struct NoSuchKernel : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 // For each subset (rows of `subsets`, `n_words` words each) adds over the trees first..last-1 the
 // predictions of the query rows to `sum` and their squares to `sum_squares`, both of shape
 // (n_subsets x n_rows x n_outputs), in tree order. Returns false if interrupted.
@@ -31,11 +51,11 @@ bool project_forest(const ProjectionInput& input, const CodedRows<std::uint16_t>
                     std::size_t first_tree, std::size_t last_tree,
                     std::span<const std::uint64_t> subsets, std::size_t n_words,
                     std::span<double> sum, std::span<double> sum_squares,
-                    const Interrupted& interrupted);
+                    const Interrupted& interrupted, Kernel kernel = {});
 bool project_forest(const ProjectionInput& input, const CodedRows<std::uint32_t>& rows,
                     std::size_t first_tree, std::size_t last_tree,
                     std::span<const std::uint64_t> subsets, std::size_t n_words,
                     std::span<double> sum, std::span<double> sum_squares,
-                    const Interrupted& interrupted);
+                    const Interrupted& interrupted, Kernel kernel = {});
 
 }  // namespace shaff

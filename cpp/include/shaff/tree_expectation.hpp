@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "shaff/forest.hpp"
+
 namespace shaff {
 
 // A fitted tree with children after their parent; a leaf has a negative feature.
@@ -24,12 +26,22 @@ struct RowView {
   std::span<const std::int32_t> rows;
 };
 
-// Adds to `sums[row, output]` the expectation of the tree for each of `queries.rows`, where the
-// columns with `known[column] != 0` are those of the row and the others are
-//  - spread over both children in proportion to the cover, when `background` has no rows;
+// The subsets of columns that are known, and the rows that stand for the others: none, or as many
+// for each subset.
+struct KnownColumns {
+  std::span<const std::uint8_t> known;            // (n_subsets, n_columns)
+  std::span<const std::int32_t> background_rows;  // (n_subsets, n_draws)
+  std::size_t n_subsets = 0;
+};
+
+// Adds to `sums[subset, row, output]` the expectation of the tree for each of `queries.rows`, where
+// the columns with `known[subset, column] != 0` are those of the row and the others are
+//  - spread over both children in proportion to the cover, when there are no background rows;
 //  - those of each background row in turn, averaged, otherwise.
-void add_tree_expectation(const ExpectationTree& tree, const RowView& queries,
-                          const RowView& background, std::span<const std::uint8_t> known,
-                          std::int64_t n_outputs, std::span<double> sums);
+// Of `background` the rows are those of the subset. Returns false if interrupted.
+bool add_tree_expectation(const ExpectationTree& tree, const RowView& queries,
+                          const RowView& background, const KnownColumns& subsets,
+                          std::int64_t n_outputs, std::span<double> sums,
+                          const Interrupted& interrupted);
 
 }  // namespace shaff

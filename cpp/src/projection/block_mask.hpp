@@ -1,21 +1,27 @@
 // Comparisons of up to 64 rows at once: the result is a bit mask, a bit per row.
+//
+// Values are read 64 at a time from addresses that are multiples of 64 * sizeof(Value), whether or
+// not so many rows are there: the tables of values have whole words of places.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#if defined(__SSE2__)
+// Every x86-64 processor has SSE2; MSVC has no macro that says so. SHAFF_NO_SIMD makes the build
+// that other processors have, so that it can be tested on this one.
+#if !defined(SHAFF_NO_SIMD) && (defined(__SSE2__) || (defined(_MSC_VER) && defined(_M_X64)))
+#define SHAFF_SSE2
 #include <immintrin.h>
 #endif
 
-#include "projected_forest_tree.hpp"
+#include "tree_data.hpp"
 
 namespace shaff {
-namespace {  // a copy per build: see projected_forest_kernel.hpp
+namespace {  // a copy per build: see kernel.hpp
 
 // Number of the lowest bit; 64 for 0.
 inline std::uint32_t first_bit(std::uint64_t word) {
-#if defined(__BMI__)
+#if defined(SHAFF_SSE2) && defined(__BMI__)
   return static_cast<std::uint32_t>(_tzcnt_u64(word));
 #elif defined(__GNUC__)
   return word == 0 ? 64 : static_cast<std::uint32_t>(__builtin_ctzll(word));
@@ -32,7 +38,7 @@ inline std::uint32_t count_bits(std::uint64_t word) {
 #endif
 }
 
-#if defined(__AVX2__)
+#if defined(SHAFF_SSE2) && defined(__AVX2__)
 inline std::uint64_t less_mask(const std::int8_t* value, std::int8_t cut) {
   const __m256i limit = _mm256_set1_epi8(cut);
   const auto* at = reinterpret_cast<const __m256i*>(value);
@@ -66,7 +72,7 @@ inline std::uint64_t less_mask(const std::int32_t* value, std::int32_t cut) {
   }
   return mask;
 }
-#elif defined(__SSE2__)
+#elif defined(SHAFF_SSE2)
 inline std::uint64_t less_mask(const std::int8_t* value, std::int8_t cut) {
   const __m128i limit = _mm_set1_epi8(cut);
   std::uint64_t mask = 0;
@@ -113,18 +119,20 @@ template <class Value>
 inline constexpr std::size_t kGroup = 1;
 
 // From rows to columns: out[c * 2 * kBlock + k] = value c of row rows[k]. Reads and writes full
-// groups of rows, some of them past the last.
+// groups of rows, some of them past the last: `rows` has kListSlack numbers more, of rows that the
+// table has (tree_data.hpp), and `out` has room for kBlock rows, a multiple of every group.
 template <class Value>
 void transpose_rows(const Value* table, const std::uint32_t* rows, std::uint32_t n_rows,
                     Value* out) {
   for (std::uint32_t k = 0; k < n_rows; ++k) out[k] = table[rows[k]];
 }
 
-#if defined(__SSE2__)
+#if defined(SHAFF_SSE2)
 template <>
 inline constexpr std::size_t kGroup<std::int8_t> = 16;
 template <>
 inline constexpr std::size_t kGroup<std::int16_t> = 8;
+static_assert(kGroup<std::int8_t> <= kListSlack && kBlock % kGroup<std::int8_t> == 0);
 
 inline void interleave(std::int8_t, __m128i a, __m128i b, __m128i* out) {
   out[0] = _mm_unpacklo_epi8(a, b);
