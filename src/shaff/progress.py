@@ -1,19 +1,22 @@
-"""What a long run tells while it runs."""
+"""What a long run tells while it runs: reading, growing, pricing, each with the time left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from shaff._warn import warn
+from shaff.data.problem import Problem
+from shaff.protocols import Game
 
 
 class Progress(Protocol):
-    """What the evaluation tells while it runs."""
+    """What a step tells while it runs."""
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
-        """Subsets priced so far, and of how many if that is known."""
+        """How much is done, and of how much if that is known."""
         ...
 
 
@@ -25,9 +28,9 @@ class Silent:
 
 
 class _Bar:
-    def __init__(self, bar: Any) -> None:
+    def __init__(self, bar: Any, step: str) -> None:
         self._bar = bar
-        self._task = bar.add_task("Shapley effects", total=None, note="")
+        self._task = bar.add_task(step, total=None, note="")
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
         # Without a note of its own an update leaves the last one standing.
@@ -36,7 +39,7 @@ class _Bar:
 
 
 @contextmanager
-def progress_bar(verbose: int) -> Iterator[Progress]:
+def progress_bar(verbose: int, step: str = "Pricing subsets") -> Iterator[Progress]:
     """A bar with the time left on standard error, or nothing with ``verbose=0``."""
     if not verbose:
         yield Silent()
@@ -49,11 +52,29 @@ def progress_bar(verbose: int) -> Iterator[Progress]:
         yield Silent()
         return
     columns = [
-        rich.TextColumn("{task.description}"),
+        rich.TextColumn("{task.description:<17}"),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
         rich.TimeRemainingColumn(),
         rich.TextColumn("{task.fields[note]}"),
     ]
     with rich.Progress(*columns, console=Console(stderr=True)) as bar:
-        yield _Bar(bar)
+        yield _Bar(bar, step)
+
+
+def told(
+    make: Callable[[Problem], Game], verbose: int, in_steps: bool = True
+) -> Callable[[Problem], Game]:
+    """The same maker of a value function, with a bar while learners grow.
+
+    ``in_steps``: the maker tells how far it is. One that sends the problem to other processes
+    cannot, since a bar does not travel.
+    """
+
+    def make_and_tell(problem: Problem) -> Game:
+        with progress_bar(verbose, "Growing learners") as progress:
+            return make(replace(problem, tell=progress.update) if in_steps else problem)
+
+    return make_and_tell if verbose else make

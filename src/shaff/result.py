@@ -2,55 +2,42 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from importlib import import_module
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
+from shaff import wording
 from shaff._files import replacing
-from shaff._typing import FloatArray
+from shaff._frames import Backend, make_frame
+from shaff._json import encoded, read_content
+from shaff._typing import FloatArray, IntpArray
 from shaff._version import __version__
-from shaff._words import counted
+from shaff._words import counted, listed
+from shaff.data.summary import DataSummary
 from shaff.errors import InputError
-from shaff.inference import adjust_p_values
+from shaff.inference import adjust_p_values, surely_above
+from shaff.intervals import ConfidenceInterval, Difference, RankInterval
+from shaff.tables import aligned, number_text
+from shaff.tables import summary_table as summary_table
 
 if TYPE_CHECKING:
-    from shaff.plots import EffectsDisplay
+    from shaff.plots import Display, Kind
 
 FORMAT = "shaff.EffectsResult"
-FORMAT_VERSION = 2
-# Version 1 had neither plain values nor errors per output.
-READ_VERSIONS = (1, 2)
+FORMAT_VERSION = 3
+# Version 1 had neither plain values nor errors per output; version 2 did not know of the data, the
+# call, the screen or the way to convergence.
+READ_VERSIONS = (1, 2, 3)
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
-Backend = Literal["pandas", "polars", "pyarrow"]
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
-
-
-class ConfidenceInterval(NamedTuple):
-    """Bounds of one interval per player.
-
-    Parameters
-    ----------
-    low, high : float arrays of shape (n_players,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.result import ConfidenceInterval
-    >>> low, high = ConfidenceInterval(np.array([0.1]), np.array([0.3]))
-    """
-
-    low: FloatArray
-    high: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +76,7 @@ class EffectsResult:
     random_state : int or None
         The seed, where it was an integer.
     notes : tuple of str
-        What a reader must know, in plain sentences.
+        What a reader must know, in plain sentences, the weightiest first.
     target : str or None
         The name of y.
     per_output : dict of float arrays of shape (n_players,) or None
@@ -104,6 +91,25 @@ class EffectsResult:
         these.
     plain_explained_variance : float or None
         `explained_variance` without correction.
+    screened : float array of shape (n_players,) or None
+        For players that a screen has put among "all others" the largest correlation with y that a
+        test of them has shown; NaN for those who played by name. None if all did.
+    others : dict of str to float or None
+        What "all others" have together: "effect", "raw_effect", and if known "plain_effect",
+        "standard_error" and "p_value". In the arrays above each of them has an equal part of it.
+    interchangeable : tuple of tuples of str
+        Groups of players that say nearly the same (correlations beyond 0.99): which of them has
+        the credit is a matter of taste, and they share it.
+    convergence : float array of shape (n_steps, 2) or None
+        Evaluations of v so far, and the largest standard error that the design leaves then.
+    data : DataSummary or None
+        How the table was read, and which columns go together.
+    call : str or None
+        The Python call that gives this result again.
+    versions : dict of str or None
+        Of Python and the libraries that took part.
+    library : {"pandas", "polars", "pyarrow"} or None
+        Of the frame that was explained; `to_frame` gives one of its kind.
     version : str
         The version of shaff that computed the effects.
 
@@ -140,6 +146,14 @@ class EffectsResult:
     per_output_errors: dict[str, FloatArray] | None = None
     plain_effects: FloatArray | None = None
     plain_explained_variance: float | None = None
+    screened: FloatArray | None = None
+    others: dict[str, float] | None = None
+    interchangeable: tuple[tuple[str, ...], ...] = ()
+    convergence: FloatArray | None = None
+    data: DataSummary | None = None
+    call: str | None = None
+    versions: dict[str, str] | None = None
+    library: Backend | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -148,6 +162,7 @@ class EffectsResult:
             "names": tuple(str(name) for name in self.names),
             "notes": tuple(str(note) for note in self.notes),
             "explained_variance": float(self.explained_variance),
+            "interchangeable": tuple(tuple(map(str, g)) for g in self.interchangeable),
             "n_rows": int(self.n_rows),
             "n_subsets": int(self.n_subsets),
         }
@@ -165,13 +180,20 @@ class EffectsResult:
             "first_order",
             "total",
             "p_values",
+            "screened",
         ):
             checked[field] = _frozen(getattr(self, field), (p,), field)
+        if self.others is not None:
+            checked["others"] = {str(k): float(v) for k, v in self.others.items()}
         checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
         for field in ("per_output", "per_output_errors"):
             arrays = getattr(self, field)
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
+        steps = 0 if self.convergence is None else len(self.convergence)
+        checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
+        if isinstance(self.data, Mapping):
+            checked["data"] = DataSummary.from_content(self.data)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -229,8 +251,7 @@ class EffectsResult:
         >>> result.confidence_interval(method="simultaneous").low.round(3).tolist()
         [0.176, -0.124]
         """
-        if not 0 < level < 1:
-            raise InputError(f"level must lie between 0 and 1, got {level!r}.")
+        _check_level(level)
         if method not in INTERVAL_METHODS:
             raise InputError(f"method={method!r} is unknown: use one of {INTERVAL_METHODS}.")
         error = self.standard_error
@@ -240,6 +261,8 @@ class EffectsResult:
         half = float(ndtri((1 + each) / 2)) * error
         lowest, highest = self._span
         low, high = lowest - half, highest + half
+        is_other = self.is_screened
+        low[is_other], high[is_other] = 0.0, self._most((1 + each) / 2)[is_other]
         if method == "nonnegative":
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
         return ConfidenceInterval(low, high)
@@ -265,19 +288,37 @@ class EffectsResult:
         >>> result.upper_bound().round(3).tolist()
         [0.564, 0.164]
         """
-        if not 0 < level < 1:
-            raise InputError(f"level must lie between 0 and 1, got {level!r}.")
+        _check_level(level)
         if self.standard_error is None:
             raise InputError("This result has no standard errors, so it has no bounds.")
-        return np.asarray(self._span[1] + float(ndtri(level)) * self.standard_error)
+        own = self._span[1] + float(ndtri(level)) * self.standard_error
+        return np.where(self.is_screened, self._most(level), own)
+
+    @property
+    def is_screened(self) -> npt.NDArray[np.bool_]:
+        """Players that a screen has put among "all others", shape (n_players,)."""
+        if self.screened is None:
+            return np.zeros(len(self.names), dtype=bool)
+        return np.asarray(~np.isnan(self.screened))
+
+    def _most(self, level: float) -> FloatArray:
+        """The most that each of "all others" may have: all that they have together, or what the
+        correlation that it has shown allows, if that is more; 0 for other players."""
+        if self.screened is None or self.others is None:
+            return np.zeros(len(self.names))
+        quantile, others = float(ndtri(level)), self.others
+        together = max(others["raw_effect"], others["plain_effect"], 0.0)
+        together += quantile * others["standard_error"]
+        alone = np.maximum(self.screened + quantile / np.sqrt(self.n_rows), 0.0) ** 2
+        return np.asarray(np.nan_to_num(np.maximum(alone, together), nan=0.0))
 
     def null_test(self, adjust: Literal["holm"] | None = "holm") -> FloatArray:
         """p-values of the hypothesis that a player has effect 0: that it tells nothing about y,
         neither by itself nor together with others.
 
         A small one says that the player helps to predict rows which the model has not seen. A
-        large one says little: weak effects are often missed. Players that were screened out have
-        p-value 1.
+        large one says little: weak effects are often missed. Players that were screened have
+        p-value 1; that of all of them together is in `others`.
 
         Parameters
         ----------
@@ -306,6 +347,122 @@ class EffectsResult:
         return self.p_values.copy() if adjust is None else adjust_p_values(self.p_values)
 
     @property
+    def _estimates(self) -> FloatArray:
+        """The raw effects, and those without correction, shape (1 or 2, n_players)."""
+        plain = () if self.plain_effects is None else (self.plain_effects,)
+        return np.stack([self.raw_effects, *plain])
+
+    def _total_covariance(self) -> FloatArray:
+        """Of the raw effects; without covariances they count as independent."""
+        if self.covariance is not None:
+            return self.covariance
+        if self.standard_error is None:
+            raise InputError("This result has no standard errors, so effects cannot be compared.")
+        return np.diag(self.standard_error**2)
+
+    def difference(self, a: str | int, b: str | int, level: float = 0.95) -> Difference:
+        """Is the effect of ``a`` larger than that of ``b``? With all that the two errors share.
+
+        As with `confidence_interval`, the interval spans the differences with and without
+        correction, and the p-value goes with it: it is under 0.05 when a 95 % interval leaves out
+        0.
+
+        Parameters
+        ----------
+        a, b : str or int
+            Players, by name or place.
+        level : float, default=0.95
+            Of the interval.
+
+        Returns
+        -------
+        Difference
+            ``estimate``, ``standard_error``, ``low``, ``high`` and ``p_value``.
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
+        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
+        ...     design="exhaustive", solver="least_squares",
+        ...     covariance=[[0.01, 0.002], [0.002, 0.01]])
+        >>> found = result.difference("a", "b")
+        >>> round(found.estimate, 3), round(found.standard_error, 3), round(found.p_value, 3)
+        (0.3, 0.126, 0.018)
+        """
+        _check_level(level)
+        i, j = self._place(a), self._place(b)
+        covariance = self._total_covariance()
+        variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        error = float(np.sqrt(max(variance, 0.0)))
+        found = self._estimates[:, i] - self._estimates[:, j]
+        half = float(ndtri((1 + level) / 2)) * error
+        low, high = float(found.min()), float(found.max())
+        distance = max(low, -high, 0.0)
+        p_value = 2 * float(ndtr(-distance / error)) if error > 0 else float(distance == 0)
+        return Difference(float(found[0]), error, low - half, high + half, p_value)
+
+    def _place(self, player: str | int) -> int:
+        if isinstance(player, str) and player in self.names:
+            return self.names.index(player)
+        whole = isinstance(player, int | np.integer) and not isinstance(player, bool)
+        if whole and -len(self.names) <= int(player) < len(self.names):
+            return int(player)
+        raise InputError(f"There is no player {player!r}; there are {listed(self.names)}.")
+
+    def rank_intervals(self, level: float = 0.95) -> RankInterval:
+        """Between which ranks each player lies, all of them at once sure at ``level``.
+
+        A player's best rank counts those whose effects are surely larger, its worst those whose
+        effects are surely smaller; see `difference`.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        RankInterval
+            ``best`` and ``worst``, each of shape (n_players,).
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a", "b", "c"), effects=[0.4, 0.1, 0.1], raw_effects=[0.4, 0.1, 0.1],
+        ...     explained_variance=0.6, n_rows=99, n_subsets=2, estimator="forest",
+        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.03] * 3})
+        >>> best, worst = result.rank_intervals()
+        >>> best.tolist(), worst.tolist()
+        ([1, 2, 2], [1, 3, 3])
+        """
+        _check_level(level)
+        above = surely_above(self._estimates, self._total_covariance(), level)
+        return RankInterval(1 + above.sum(axis=0), len(self.names) - above.sum(axis=1))
+
+    def explained_interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        """Interval of the explained variance, within 0 and 1; None without a standard error.
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("a",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=99,
+        ...     n_subsets=2, estimator="forest", design="exhaustive", solver="least_squares",
+        ...     explained_variance_error=0.1)
+        >>> [round(bound, 3) for bound in result.explained_interval()]
+        [0.204, 0.596]
+        """
+        _check_level(level)
+        if self.explained_variance_error is None:
+            return None
+        plain, v = self.plain_explained_variance, self.explained_variance
+        both = (v,) if plain is None else (v, plain)
+        half = float(ndtri((1 + level) / 2)) * self.explained_variance_error
+        return max(min(both) - half, 0.0), min(max(max(both) + half, 0.0), 1.0)
+
+    @property
     def order(self) -> npt.NDArray[np.intp]:
         """Player indices from the largest effect to the smallest; ties keep their order."""
         return np.argsort(-self.effects, kind="stable")
@@ -320,18 +477,43 @@ class EffectsResult:
             return self.effects / self.explained_variance
         return np.full(len(self.names), np.nan)
 
-    def columns(self) -> dict[str, FloatArray]:
+    def columns(self, level: float = 0.95) -> dict[str, FloatArray]:
         """The arrays with one number a player that this result has, by name."""
+        error, sources = self.standard_error, self.standard_errors or {}
+        low, high = (None, None) if error is None else self.confidence_interval(level)
         candidates = {
             "effect": self.effects,
-            "raw_effect": self.raw_effects,
-            "standard_error": self.standard_error,
+            "share": self.shares,
+            "low": low,
+            "high": high,
+            "standard_error": error,
+            **{f"{source}_error": array for source, array in sources.items()},
             "p_value": self.p_values,
             "p_adjusted": None if self.p_values is None else self.null_test(),
             "first_order": self.first_order,
             "total": self.total,
+            "raw_effect": self.raw_effects,
         }
         return {name: array for name, array in candidates.items() if array is not None}
+
+    def output_columns(self, output: str, level: float = 0.95) -> dict[str, FloatArray]:
+        """The same for the effects on one class or output alone; see `per_output`."""
+        if self.per_output is None or output not in self.per_output:
+            raise InputError(f"There is no output {output!r}; there are {listed(self.outputs)}.")
+        effects = self.per_output[output]
+        together = float(effects.sum())
+        shares = effects / together if together > 0 else np.full(len(effects), np.nan)
+        columns = {"effect": effects, "share": shares}
+        if self.per_output_errors is None:
+            return columns
+        error = self.per_output_errors[output]
+        half = float(ndtri((1 + level) / 2)) * error
+        return {**columns, "low": effects - half, "high": effects + half, "standard_error": error}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Classes or outputs that have effects of their own; none if there is one only."""
+        return tuple(self.per_output or ())
 
     def summary(self, max_players: int = 50) -> str:
         """The effects as a text table, largest first, and what they rest on.
@@ -360,25 +542,19 @@ class EffectsResult:
         age      0.100   25 %  #######
         <BLANKLINE>
         The players explain 0.400 of the variance of progression out of sample; 0.600 remains.
-        442 rows, 4 subsets; forest, exhaustive, least_squares; shaff ...
+        442 rows, 4 subsets; a random forest, design exhaustive, solver least squares; shaff ...
         """
         shown = self.order[:max_players]
         header, rows = summary_table(self, shown)
-        lines = [f"Shapley effects on {self._target}", "", *_aligned([header, *rows])]
+        lines = [f"Shapley effects on {self.target_name}", "", *aligned([header, *rows])]
         if len(shown) < len(self.names):
             rest = self.effects[self.order[max_players:]]
-            lines.append(f"... and {len(rest)} more with {_number(rest.sum())} together")
+            lines.append(f"... and {len(rest)} more with {number_text(rest.sum())} together")
         return "\n".join([*lines, "", *self.footer()])
 
     def footer(self) -> list[str]:
         """Plain sentences: what is explained, how it was computed, and the notes."""
-        seed = "" if self.random_state is None else f", seed {self.random_state}"
-        return [
-            self._explained(),
-            f"{counted(self.n_rows, 'row')}, {counted(self.n_subsets, 'subset')}{seed}; "
-            f"{self.estimator}, {self.design}, {self.solver}; shaff {self.version}",
-            *(f"Note: {note}" for note in self.notes),
-        ]
+        return [self._explained(), wording.how(self), *(f"Note: {note}" for note in self.notes)]
 
     def _explained(self) -> str:
         v, error, plain = (
@@ -387,28 +563,39 @@ class EffectsResult:
             self.plain_explained_variance,
         )
         spread = "" if error is None else f"standard error {error:.3f}"
-        whose = f"of the variance of {self._target}" + " out of sample" * (plain is None)
+        whose = f"of the variance of {self.target_name}" + " out of sample" * (plain is None)
         measured = "" if plain is None else f" Measured out of sample, uncorrected: {plain:.3f}."
         if v <= 0:
-            figures = ", ".join(filter(None, (f"estimate {_number(v)}", spread)))
+            figures = ", ".join(filter(None, (f"estimate {number_text(v)}", spread)))
             zero = "" if self.effects.any() else ": all effects are 0"
             return f"The players explain nothing {whose} ({figures}){zero}."
         spread = spread and f" ({spread})"
-        return f"The players explain {v:.3f}{spread} {whose}; {_number(1 - v)} remains.{measured}"
+        return (
+            f"The players explain {v:.3f}{spread} {whose}; {number_text(1 - v)} remains.{measured}"
+        )
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One row a player, in their original order.
+    def to_frame(
+        self, backend: Backend | None = None, *, level: float = 0.95, by_output: bool = False
+    ) -> Any:
+        """One row a player, the largest effect first.
 
         Parameters
         ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+        backend : {"pandas", "polars", "pyarrow"} or None
+            None means the library of the frame that was explained, else pandas.
+        level : float, default=0.95
+            Of the intervals.
+        by_output : bool, default=False
+            The effects on each class or output alone: one row for each of them and each player.
 
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``player``, ``effect``, ``raw_effect``, then, where the result has them,
-            ``standard_error``, ``p_value`` and ``p_adjusted`` (of `null_test`, without and with
-            Holm's adjustment), ``first_order`` and ``total``.
+            Columns ``player``, ``effect``, ``share`` (of what is explained), then, where the
+            result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
+            its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
+            `null_test`, without and with Holm's adjustment), ``first_order``, ``total`` and
+            ``raw_effect``. With ``by_output`` a column ``output`` stands first.
 
         Examples
         --------
@@ -417,22 +604,31 @@ class EffectsResult:
         ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
         ...     explained_variance=0.4, n_rows=442, n_subsets=4,
         ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> result.to_frame("polars").columns
-        ['player', 'effect', 'raw_effect']
+        >>> frame = result.to_frame("polars")
+        >>> frame["player"].to_list(), frame.columns
+        (['bmi', 'age'], ['player', 'effect', 'share', 'raw_effect'])
         """
-        import narwhals as nw
+        _check_level(level)
+        backend = backend or self.library or "pandas"
+        if by_output:
+            return self._frame_by_output(backend, level)
+        return make_frame(self._sorted(self.columns(level), self.order), backend)
 
-        if backend not in ("pandas", "polars", "pyarrow"):
-            raise InputError(f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}.")
-        try:
-            import_module(backend)
-        except ImportError as error:
-            message = f"to_frame({backend!r}) needs {backend}: pip install {backend}"
-            raise ImportError(message) from error
-        # Copies: polars and pyarrow may keep the buffer they are given, and ours is read-only.
-        data = {name: array.copy() for name, array in self.columns().items()}
-        frame = nw.from_dict({"player": list(self.names), **data}, backend=backend)
-        return frame.to_native()
+    def _sorted(self, columns: Mapping[str, FloatArray], order: IntpArray) -> dict[str, Any]:
+        names = [self.names[j] for j in order]
+        return {"player": names, **{name: array[order] for name, array in columns.items()}}
+
+    def _frame_by_output(self, backend: Backend, level: float) -> Any:
+        if self.per_output is None:
+            raise InputError("This result has one output only: its effects are not by output.")
+        parts = [
+            self._sorted(self.output_columns(output, level), np.argsort(-effects, kind="stable"))
+            for output, effects in self.per_output.items()
+        ]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        repeated = [output for output in self.outputs for _ in self.names]
+        joined["player"] = joined["player"].tolist()
+        return make_frame({"output": repeated, **joined}, backend)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The result as JSON, which `load_result` reads back bit for bit.
@@ -456,28 +652,47 @@ class EffectsResult:
         >>> load_result(result.to_json()).effects.tolist()
         [0.1, 0.3]
         """
-        content = {field.name: _encoded(getattr(self, field.name)) for field in fields(self)}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["data"] = None if self.data is None else self.data.content()
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        text = json.dumps({**header, **content}, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(
+            encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
+        )
         if path is not None:
             with replacing(path) as temporary:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
-    def plot(self, ax: Any = None, max_players: int = 20) -> EffectsDisplay:
-        """Bar chart of the effects; needs matplotlib (``pip install "shaff[plot]"``).
+    def plot(
+        self,
+        ax: Any = None,
+        max_players: int = 20,
+        *,
+        kind: Kind = "effects",
+        level: float = 0.95,
+        sobol: bool = False,
+    ) -> Display:
+        """A picture of the result; needs matplotlib (``pip install "shaff[plot]"``).
 
         Parameters
         ----------
         ax : matplotlib axes or None
             Where to draw; None makes a new figure.
         max_players : int, default=20
-            Bars; the players left over share one more.
+            The largest of them, one a row; those left over share a row, or are left out.
+        kind : {"effects", "sobol", "dependence", "convergence", "outputs"}
+            Bars with intervals; first-order index, effect and total index side by side; which
+            inputs go together; how the design error fell; effects on each class or output.
+        level : float, default=0.95
+            Of the intervals.
+        sobol : bool, default=False
+            Draw the Sobol indices too, in a panel of their own beside the bars.
 
         Returns
         -------
-        EffectsDisplay
-            With the axes and figure as ``ax_`` and ``figure_``.
+        Display
+            One of the classes of `shaff.plots`, with its data, and the axes and figure as ``ax_``
+            and ``figure_``.
 
         Examples
         --------
@@ -489,75 +704,84 @@ class EffectsResult:
         >>> display = result.plot()
         >>> display.figure_.savefig("effects.png")  # doctest: +SKIP
         """
-        from shaff.plots import EffectsDisplay
+        from shaff.plots import plot_result
 
-        return EffectsDisplay.from_result(self).plot(ax=ax, max_players=max_players)
+        return plot_result(self, kind, ax=ax, max_players=max_players, level=level, sobol=sobol)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        call: str | None = None,
+        data: DataSummary | None = None,
+    ) -> Path:
+        """A report in one file that opens in any browser, without a network; needs jinja2
+        (``pip install "shaff[report]"``).
+
+        Parameters
+        ----------
+        path : path
+            The file appears whole or not at all.
+        title : str or None
+            None names the outcome.
+        call : str or None
+            How to get this result again, if not by the Python call that it carries.
+        data : DataSummary or None
+            Another account of the data than the one the result carries.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> from shaff.result import EffectsResult
+        >>> result = EffectsResult(
+        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
+        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
+        ...     estimator="forest", design="exhaustive", solver="least_squares")
+        >>> result.to_html("report.html")  # doctest: +SKIP
+        PosixPath('report.html')
+        """
+        from shaff.report import render
+
+        told = replace(self, call=call or self.call, data=data or self.data)
+        page = render(told, title)
+        with replacing(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        return Path(path)
+
+    def log_to_mlflow(self, run_id: str | None = None) -> None:
+        """Into a run of MLflow: figures as metrics, and ``effects.json``, ``report.html`` and
+        ``effects.png`` as artifacts; needs ``mlflow``, jinja2 and matplotlib.
+
+        Parameters
+        ----------
+        run_id : str or None
+            None means the active run, or a new one.
+        """
+        from shaff.tracking import log_to_mlflow
+
+        log_to_mlflow(self, run_id)
 
     def __repr__(self) -> str:
         players = counted(len(self.names), "player")
-        text = f"{players}, explained variance {_number(self.explained_variance)}"
+        text = f"{players}, explained variance {number_text(self.explained_variance)}"
         if self.names:
             top = self.order[0]
-            text += f", largest effect {self.names[top]!r} {_number(self.effects[top])}"
+            text += f", largest effect {self.names[top]!r} {number_text(self.effects[top])}"
         return f"EffectsResult({text})"
 
     def _repr_html_(self) -> str:
-        header, rows = summary_table(self, self.order[:20])
-        cells = "".join(_html_row(row[:-1], "td") for row in rows)
-        left = len(self.names) - len(rows)
-        more = f"<p>... and {left} more</p>" if left else ""
-        foot = "<br>".join(html.escape(line) for line in self.footer())
-        table = f"<table>{_html_row(header[:-1], 'th')}{cells}</table>"
-        return f"<div>{table}{more}<p><small>{foot}</small></p></div>"
+        from shaff.notebook import result_html
+
+        return result_html(self)
 
     @property
-    def _target(self) -> str:
+    def target_name(self) -> str:
+        """The name of y, or "y"."""
         return "y" if self.target is None else self.target
-
-
-def summary_table(
-    result: EffectsResult, players: npt.NDArray[np.intp], bar_width: int = 20
-) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table of a result; the last column holds bars.
-
-    Examples
-    --------
-    >>> from shaff.result import EffectsResult, summary_table
-    >>> result = EffectsResult(
-    ...     names=("age",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=442,
-    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
-    >>> summary_table(result, result.order)
-    (['player', 'effect', 'share', ''], [['age', '0.100', '100 %', '####################']])
-    """
-    optional = {
-        "error": result.standard_error,
-        "first-order": result.first_order,
-        "total": result.total,
-    }
-    present = {
-        name: [_number(number) for number in array]
-        for name, array in optional.items()
-        if array is not None
-    }
-    if result.p_values is not None:
-        present["p (Holm)"] = [_p_value(p) for p in result.null_test()]
-    scale = max(float(result.effects.max(initial=0.0)), np.finfo(float).tiny)
-    rows = []
-    for j in players:
-        numbers = [column[j] for column in present.values()]
-        share = f"{100 * result.shares[j]:z.0f} %" if result.explained_variance > 0 else ""
-        bar = "#" * round(bar_width * max(float(result.effects[j]), 0.0) / scale)
-        rows.append([result.names[j], _number(result.effects[j]), *numbers, share, bar])
-    return ["player", "effect", *present, "share", ""], rows
-
-
-def _number(number: float) -> str:
-    """Three digits, no negative zero, and a dash for what was not computed."""
-    return "–" if np.isnan(number) else f"{number:z.3f}"
-
-
-def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else _number(p)
 
 
 def load_result(source: str | os.PathLike[str]) -> EffectsResult:
@@ -582,7 +806,7 @@ def load_result(source: str | os.PathLike[str]) -> EffectsResult:
     is_text = isinstance(source, str) and source.lstrip().startswith("{")
     origin = "the text" if is_text else os.fspath(source)
     text = str(source) if is_text else Path(source).read_text(encoding="utf-8", errors="replace")
-    content = _checked_content(text, origin)
+    content = read_content(text, origin, FORMAT, READ_VERSIONS)
     known = {field.name for field in fields(EffectsResult)}
     arguments = {name: content[name] for name in known & content.keys()}
     try:
@@ -591,36 +815,9 @@ def load_result(source: str | os.PathLike[str]) -> EffectsResult:
         raise InputError(f"{origin} is a damaged result of shaff: {error}") from error
 
 
-def _checked_content(text: str, origin: str) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        message = f"{origin} is not a result of shaff, or was cut short: {error}."
-        raise InputError(message) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{origin} is not a result of shaff: it has no format "{FORMAT}".')
-    if content.get("format_version") not in READ_VERSIONS:
-        raise InputError(
-            f"{origin} has format version {content.get('format_version')!r}; "
-            f"shaff {__version__} reads versions {READ_VERSIONS}."
-        )
-    return content
-
-
-def _encoded(value: Any) -> Any:
-    """JSON values; numbers that JSON lacks become strings that float() reads back.
-
-    In arrays NaN is null: no number was computed.
-    """
-    if isinstance(value, Mapping):
-        return {key: _encoded(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _encoded(value.tolist())
-    if isinstance(value, list | tuple):
-        return [None if item != item else _encoded(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, got {level!r}.")
 
 
 def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
@@ -647,17 +844,3 @@ def _frozen_errors(
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
     frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
     return {name: array for name, array in frozen.items() if array is not None}
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """First and last column to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for first, *middle, last in rows:
-        cells = [cell.rjust(width) for cell, width in zip(middle, widths[1:-1], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells, last]).rstrip())
-    return lines
-
-
-def _html_row(cells: Iterable[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"

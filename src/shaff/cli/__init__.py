@@ -14,7 +14,8 @@ from typing import NoReturn
 
 from shaff.errors import UserError
 
-_EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "pandas": "paper"}
+_EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "pandas": "paper",
+           "jinja2": "report"}  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -34,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     SystemExit: 2
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that a terminal cannot show is no reason to lose the answer.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -43,18 +48,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             if extra is None:
                 raise
             code = _fail(f'this command needs {error.name}: pip install "shaff[{extra}]"')
-        except (UserError, OSError, ImportError) as error:
-            code = _fail(str(error))
+        except (UserError, OSError, ImportError, MemoryError) as error:
+            if "--debug" in words:
+                raise
+            code = _fail(_said(error))
         except KeyboardInterrupt:
             code = _fail("interrupted", code=130)
     sys.exit(code)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "memory is full: explain fewer rows (--max-rows) or columns (--drop)."
+    if isinstance(error, OSError) and error.strerror:
+        # Written beside its place first, a file has a name that nobody knows.
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
 
 
 def _run(words: list[str]) -> int:
     from shaff.cli.commands import Abort, UsageError, app
 
     try:
-        return int(app(args=words, prog_name="shaff", standalone_mode=False) or 0)
+        return int(app(args=words, prog_name="shaff", standalone_mode=False, obj=words) or 0)
     except UsageError as error:
         return _fail(error.format_message())
     except Abort:

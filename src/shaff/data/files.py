@@ -1,194 +1,315 @@
-"""Table files: parquet, and CSV, which has no types: what its text spells decides here."""
+"""Table files: which ending is read how, several files as one table, a sample of long ones."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shaff._words import listed
-from shaff.data.columns import CODE, MOST
-from shaff.data.rows import draw_rows
+from shaff._typing import Tell, say_nothing
+from shaff._words import column_sentence, counted
+from shaff.data.databases import DUCKDB, SQLITE, read_database
+from shaff.data.packed import STANDARD_INPUT, read_bytes
+from shaff.data.rows import draw_rows, sample_note
+from shaff.data.spelling import DateOrder
+from shaff.data.text_files import read_text_file, typed
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+TEXT = (".csv", ".tsv", ".txt")
+JSON_LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
+ARROW = (".feather", ".arrow", ".ipc")
+EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
+DATABASES = (*SQLITE, *DUCKDB)
+KINDS = (*TEXT, *JSON_LINES, *PARQUET, *ARROW, *EXCEL, *DATABASES)
+PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 BATCH_ROWS = 65_536
-_NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
-# Words for "missing", in columns of numbers or dates; in other columns they are categories.
-_BLANKS = {"?", "-", "--", ".", "..", "*", "n/a", "n.a.", "na", "#n/a", "nil", "none", "missing"}
-_MAX_OTHERS = 3
-_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y")
-_CLOCKS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
-_COMMA_NUMBER = r"^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?$"
-_THOUSANDS_NUMBER = r"^[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?$"
 
 
-class TableFile(NamedTuple):
-    """A table from a file: its rows or a sample of them, and what to say about its columns."""
+@dataclass(frozen=True)
+class Source:
+    """Where a table is, and what must be known to read it.
+
+    Parameters
+    ----------
+    paths : tuple of path
+        Files of one kind with the same columns; a folder stands for the parquet files in it, and
+        ``-`` for text on the standard input.
+    encoding : str or None
+        Of text; None recognises UTF-8, UTF-16 and Windows-1252.
+    query, table : str or None
+        Of a database: a SELECT, or the name of a table; the only one by default.
+    sheet : str or None
+        Of a spreadsheet; the first by default.
+    order : {"day", "month"} or None
+        What ``01/02/2021`` begins with where the column does not tell.
+    """
+
+    paths: tuple[Path, ...]
+    encoding: str | None = None
+    query: str | None = None
+    table: str | None = None
+    sheet: str | None = None
+    order: DateOrder | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table as it was read: its rows or a sample of them, and what to say about it.
+
+    ``is_text``: all cells are text still, since the file has no types; see `with_types`.
+    """
 
     frame: pl.DataFrame
     n_rows: int
-    said: dict[str, str]
+    is_text: bool = False
+    decimal_comma: bool = False
+    notes: tuple[str, ...] = ()
 
 
-class _Reading(NamedTuple):
-    """One way to read text; ``kind`` is what it then is."""
-
-    column: pl.Series
-    kind: str
-
-
-def check_file(path: Path) -> str:
-    """The ending of a file that is there and can be read, else an error.
+def check_source(source: Source) -> str:
+    """The ending of files that are there and can be read, else an error.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from shaff.data.files import check_file
-    >>> check_file(Path("none.csv"))
+    >>> from shaff.data.files import Source, check_source
+    >>> check_source(Source((Path("none.csv"),)))
     Traceback (most recent call last):
         ...
     shaff.errors.InputError: there is no file none.csv.
     """
+    kinds = [_kind(path) for path in source.paths]
+    if len(set(kinds)) > 1:
+        raise InputError(f"{source.paths[0]} and {source.paths[kinds.index(kinds[-1])]} are of "
+                         "different kinds: files of one table must be alike.")  # fmt: skip
+    for option, kind in (("query", DATABASES), ("table", DATABASES), ("sheet", EXCEL)):
+        if getattr(source, option) is not None and kinds[0] not in kind:
+            raise InputError(f"--{option} is for files that end in one of {', '.join(kind)}.")
+    if source.query is not None and source.table is not None:
+        raise InputError("--query and --table: name one of them.")
+    if len(kinds) > 1 and kinds[0] in (*DATABASES, *EXCEL):
+        raise InputError("only one database or spreadsheet can be read at a time.")
+    return kinds[0]
+
+
+def _kind(path: Path) -> str:
+    if path == STANDARD_INPUT:
+        return ".csv"
     if not path.exists():
         raise InputError(f"there is no file {path}.")
-    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-    kind = "".join(suffixes).lower()
-    if kind not in (*CSV, *PARQUET):
-        endings = ", ".join((*CSV, *PARQUET))
+    if path.is_dir():
+        return ".parquet"
+    name = path.with_suffix("") if path.suffix.lower() in PACKINGS else path
+    kind = name.suffix.lower()
+    packed = name != path
+    if kind not in KINDS or (packed and kind not in (*TEXT, *JSON_LINES)):
+        endings = ", ".join((*KINDS, ".csv.gz"))
         raise InputError(f"cannot read {path}: its name must end in one of {endings}.")
-    return kind
+    return TEXT[0] if kind in TEXT else kind
 
 
-def read_file(path: Path, max_rows: int, seed: int) -> TableFile:
-    """The table, or of a longer parquet file a random sample of its rows.
+def read_source(
+    source: Source, max_rows: int = 100_000, seed: int = 0, tell: Tell = say_nothing
+) -> TableFile:
+    """The table, or of a longer parquet, Arrow or database table a random sample of its rows.
+
+    ``tell`` is told how many rows of how many are read.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from shaff.data.files import read_file
+    >>> from shaff.data.files import Source, read_source, with_types
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("size;day\\n1,5;2020-01-31\\n?;2020-02-29\\n")
-    ...     table = read_file(path, max_rows=100, seed=0)
-    >>> table.frame["size"].to_list(), table.said
-    ([1.5, None], {'size': "holds numbers with decimal commas but for '?': read as missing."})
+    ...     table = with_types(read_source(Source((path,))))
+    >>> table.frame["size"].to_list()
+    [1.5, None]
+    >>> print(*table.notes)
+    Column 'size' holds numbers with decimal commas but for '?': read as missing.
     """
-    kind = check_file(path)
+    kind = check_source(source)
+    with _reading(source):
+        if kind in DATABASES:
+            frame, n_rows = read_database(
+                source.paths[0], source.query, source.table, max_rows, seed, tell
+            )
+        elif kind in (*PARQUET, *ARROW):
+            frame, n_rows = _read_scanned(source, kind, max_rows, seed, tell)
+        elif kind in EXCEL:
+            frame = _read_excel(source)
+            n_rows = frame.height
+        else:
+            table = _read_texts(source) if kind in TEXT else _read_json_lines(source)
+            return replace(table, notes=(*table.notes, *_several(source)))
+    notes = [sample_note(frame.height, n_rows)] if n_rows > frame.height else []
+    return TableFile(frame, n_rows, notes=(*notes, *_several(source)))
+
+
+@contextmanager
+def _reading(source: Source) -> Iterator[None]:
+    """What other libraries find wrong with a file is a sentence that names it."""
     import polars as pl
 
     try:
-        if kind in CSV:
-            return _read_csv(path)
-        return TableFile(*read_parquet_sample(path, max_rows, seed), {})
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"cannot read {path}: {reason}") from error
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f'{source.paths[0]} needs {error.name}: pip install "shaff[files]"'
+        ) from None
+    except (pl.exceptions.PolarsError, OSError, csv.Error, _panic()) as error:
+        # A file that cannot be opened has its name in the error already.
+        reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
+        where = getattr(error, "filename", None) or _all_names(source)
+        raise InputError(f"cannot read {where}: {reason}") from error
 
 
-def _read_csv(path: Path) -> TableFile:
+def _panic() -> type[BaseException]:
     import polars as pl
 
-    separator, names = _header(path)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{path} has more than one column named {twice[0]!r}.")
-    # All as text: the whole column decides its type.
-    text = pl.read_csv(path, separator=separator, null_values=_NULLS, infer_schema_length=0)
-    columns, said = [], {}
-    for column in text:
-        typed, note = _typed(column, has_comma=separator != ",")
-        columns.append(typed.alias(column.name))
-        if note:
-            said[column.name] = note
-    return TableFile(pl.DataFrame(columns), text.height, said)
+    return getattr(pl.exceptions, "PanicException", pl.exceptions.ComputeError)
 
 
-def _header(path: Path) -> tuple[str, list[str]]:
-    """Separator and column names; the most frequent candidate in the first line separates."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-    separator = max(",;\t", key=line.count)
-    return separator, next(csv.reader([line], delimiter=separator), [])
+def _all_names(source: Source) -> str:
+    if source.paths == (STANDARD_INPUT,):
+        return "the standard input"
+    more = f" and {counted(len(source.paths) - 1, 'file')} more" if len(source.paths) > 1 else ""
+    return f"{source.paths[0]}{more}"
 
 
-def _typed(text: pl.Series, has_comma: bool) -> tuple[pl.Series, str]:
-    """Numbers, truth values or dates, if the text spells them, and what to say about it."""
-    bare = text.str.strip_chars()
-    lower = bare.str.to_lowercase()
-    if bare.count() == 0:
-        return text, ""
-    if lower.is_in(["true", "false"]).all():
-        return lower == "true", ""
-    for readings in (_number_readings(bare, has_comma), _date_readings(bare)):
-        # The first of those that leave least unread.
-        best = max(readings, key=lambda reading: reading.column.count(), default=None)
-        if best is None or not _is_accepted(best.column, bare):
+def _several(source: Source) -> list[str]:
+    n_files = len(_files(source))
+    return [f"Read from {n_files} files."] if n_files > 1 else []
+
+
+def _files(source: Source) -> list[Path]:
+    files: list[Path] = []
+    for path in source.paths:
+        if path.is_dir():
+            found = sorted(file for end in PARQUET for file in path.rglob(f"*{end}"))
+            if not found:
+                raise InputError(f"the folder {path} holds no parquet file.")
+            files += found
+        else:
+            files.append(path)
+    return files
+
+
+def _read_scanned(
+    source: Source, kind: str, max_rows: int, seed: int, tell: Tell
+) -> tuple[pl.DataFrame, int]:
+    import polars as pl
+
+    files = [os.fspath(path) for path in _files(source)]
+    if kind in ARROW:
+        return _sampled(pl.concat([pl.scan_ipc(file) for file in files]), max_rows, seed, tell)
+    # Folders such as year=2020 are a column.
+    hive = any("=" in part for path in _files(source) for part in path.parent.parts)
+    scan = pl.scan_parquet(files, glob=False, hive_partitioning=hive)
+    return _sampled(scan, max_rows, seed, tell)
+
+
+def _read_excel(source: Source) -> pl.DataFrame:
+    import polars as pl
+
+    path = source.paths[0]
+    _check_archive(path)
+    try:
+        frame = pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
+    except ValueError as error:
+        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+    except Exception as error:  # fastexcel's own, which exist only where it is installed
+        if type(error).__module__.partition(".")[0] not in ("fastexcel", "_fastexcel"):
+            raise
+        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+    return frame
+
+
+def _check_archive(path: Path) -> None:
+    """A spreadsheet is a zip archive, which may claim more than memory holds."""
+    import zipfile
+
+    from shaff.data.packed import HARMLESS, MAX_GROWTH, check_size
+
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    check_size(path, unpacked)
+    if unpacked > max(HARMLESS, MAX_GROWTH * path.stat().st_size):
+        raise InputError(f"cannot read {path}: it unpacks to {unpacked / 1e9:.1f} GB, far more "
+                         "than a table of its size.")  # fmt: skip
+
+
+def _read_json_lines(source: Source) -> TableFile:
+    import io
+
+    import polars as pl
+
+    parts = [
+        pl.read_ndjson(io.BytesIO(read_bytes(path)), infer_schema_length=None)
+        for path in source.paths
+    ]
+    frame = _joined(parts, source)
+    return TableFile(frame, frame.height)
+
+
+def _read_texts(source: Source) -> TableFile:
+    tables = [read_text_file(path, source.encoding) for path in source.paths]
+    frame = _joined([table.frame for table in tables], source)
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return TableFile(frame, frame.height, True, tables[0].decimal_comma, notes)
+
+
+def _joined(parts: Sequence[pl.DataFrame], source: Source) -> pl.DataFrame:
+    import polars as pl
+
+    first = parts[0]
+    for path, part in zip(source.paths, parts, strict=True):
+        other = set(first.columns) ^ set(part.columns)
+        if other:
+            name = min(other)
+            has, lacks = (path, source.paths[0])[:: 1 if name in part.columns else -1]
+            raise InputError(f"{has} has the column {name!r}, {lacks} has not: files of one table "
+                             "must have the same columns.")  # fmt: skip
+    return pl.concat([part.select(first.columns) for part in parts], how="vertical_relaxed")
+
+
+def with_types(
+    table: TableFile, keep_text: Sequence[str] = (), order: DateOrder | None = None
+) -> TableFile:
+    """The table with its text as what it spells; columns in ``keep_text`` stay as they are."""
+    if not table.is_text:
+        return table
+    columns: list[pl.Series] = []
+    said: dict[str, list[str]] = {}
+    for text in table.frame:
+        if text.name in keep_text:
+            columns.append(text)
             continue
-        if "numbers" in best.kind and bare.str.contains(CODE).any():
-            return text, "holds codes with leading zeros: read as categories."
-        return best.column, _note(best, bare)
-    return text, ""
-
-
-def _number_readings(bare: pl.Series, has_comma: bool) -> Iterator[_Reading]:
-    import polars as pl
-
-    plain = bare.cast(pl.Float64, strict=False)
-    yield _Reading(plain, "numbers")
-    if plain.count() == bare.count():
-        return
-    if has_comma:
-        comma = bare.set(~bare.str.contains(_COMMA_NUMBER), None)
-        comma = comma.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-        yield _Reading(comma.cast(pl.Float64), "numbers with decimal commas")
-    thousands = bare.set(~bare.str.contains(_THOUSANDS_NUMBER), None)
-    thousands = thousands.str.replace_all(",", "", literal=True)
-    yield _Reading(thousands.cast(pl.Float64), "numbers with commas between thousands")
-
-
-def _date_readings(bare: pl.Series) -> Iterator[_Reading]:
-    if not bare.str.contains(r"^\d{1,4}[-/.]\d").any():
-        return
-    for form in _DATES:
-        yield _Reading(bare.str.to_date(form, strict=False), "dates")
-    clock = bare.str.replace(r"T", " ").str.replace(r"Z$", "+00:00")
-    for form in _CLOCKS:
-        yield _Reading(clock.str.to_datetime(form, strict=False), "dates")
-        yield _Reading(clock.str.to_datetime(f"{form}%#z", strict=False), "dates")
-
-
-def _unread(column: pl.Series, bare: pl.Series) -> list[str]:
-    return sorted(bare.filter(column.is_null() & bare.is_not_null()).unique().to_list())
-
-
-def _is_accepted(column: pl.Series, bare: pl.Series) -> bool:
-    """All is read but words for "missing", or nearly all but a few words of any kind."""
-    if column.count() == bare.count():
-        return True
-    others = _unread(column, bare)
-    if all(word.casefold() in _BLANKS for word in others):
-        return column.count() > 0
-    return len(others) <= _MAX_OTHERS and column.count() >= MOST * bare.count()
-
-
-def _note(reading: _Reading, bare: pl.Series) -> str:
-    others = _unread(reading.column, bare)
-    if others:
-        return f"holds {reading.kind} but for {listed(others)}: read as missing."
-    # Plain numbers need no word, and dates get theirs from the reader of columns.
-    return f"holds {reading.kind}." if "commas" in reading.kind else ""
+        column, spelling = typed(text, table.decimal_comma, order)
+        columns.append(column.alias(text.name))
+        if spelling is not None and spelling.kind == "open dates":
+            raise InputError(
+                f"column {text.name!r} {spelling.note.partition(':')[0]}: say which by "
+                "--dates day-first or --dates month-first, or leave it out by --drop."
+            )
+        if spelling is not None and spelling.note:
+            said.setdefault(spelling.note, []).append(text.name)
+    notes = [column_sentence(names, note) for note, names in said.items()]
+    frame = table.frame.select(columns)
+    return replace(table, frame=frame, is_text=False, notes=(*table.notes, *notes))
 
 
 def read_parquet_sample(
@@ -225,7 +346,14 @@ def read_parquet_sample(
     """
     import polars as pl
 
-    scan = pl.scan_parquet(os.fspath(path), glob=False)
+    return _sampled(pl.scan_parquet(os.fspath(path), glob=False), max_rows, seed)
+
+
+def _sampled(
+    scan: pl.LazyFrame, max_rows: int | None, seed: int, tell: Tell = say_nothing
+) -> tuple[pl.DataFrame, int]:
+    import polars as pl
+
     n_rows = int(scan.select(pl.len()).collect().item())
     if max_rows is None or n_rows <= max_rows:
         return scan.collect(), n_rows
@@ -235,5 +363,6 @@ def read_parquet_sample(
     parts = []
     for start in range(0, n_rows, BATCH_ROWS):
         batch = scan.slice(start, BATCH_ROWS).collect()
+        tell(start + batch.height, n_rows)
         parts.append(batch.filter(pl.Series(is_drawn[start : start + BATCH_ROWS])))
     return pl.concat(parts), n_rows

@@ -1,0 +1,190 @@
+"""What a command leaves behind: files that are checked before the work and written whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shaff._files import check_target, replacing
+from shaff.errors import InputError
+
+if TYPE_CHECKING:
+    from shaff import EffectsResult
+
+IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
+PAGES = (".html", ".htm")
+STANDARD_OUTPUT = "-"
+# A spreadsheet runs what begins so.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Words after which something private may stand, and how it may stand inside of a word.
+_PRIVATE = ("--query",)
+# Options that change no effect.
+_NO_MATTER = ("--jobs", "--json", "--csv", "--plot", "--html")
+_WITH_VALUE = (*_PRIVATE, *_NO_MATTER)
+_SECRET = re.compile(r"(?i)(token|secret|password|passwd|pwd|api_?key|key)=[^&\s]+|://[^/@\s]+@")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where to write what; None for nothing, ``-`` for the standard output."""
+
+    json: str | None = None
+    csv: str | None = None
+    plot: Path | None = None
+    html: Path | None = None
+
+    def check(self, force: bool, inputs: Sequence[Path] = ()) -> None:
+        """Names are checked first: a long computation must not end in a wrong path."""
+        if self.json == self.csv == STANDARD_OUTPUT:
+            raise InputError("--json and --csv: only one of them can have the standard output.")
+        files = self._files()
+        for option, path in files:
+            _check_output(path, option, force, inputs)
+        if len({path.resolve() for _, path in files}) < len(files):
+            raise InputError("two results cannot go to the same file.")
+        _check_kind("--plot", self.plot, IMAGES, "matplotlib")
+        _check_kind("--html", self.html, PAGES, "jinja2")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the standard output belongs to a program, not to a person."""
+        return STANDARD_OUTPUT in (self.json, self.csv)
+
+    def write(self, result: EffectsResult) -> list[Path]:
+        """Write everything; returns the files."""
+        if self.html is not None:
+            result.to_html(self.html)
+        if self.plot is not None:
+            from shaff.plots import EffectsDisplay
+
+            EffectsDisplay.from_result(result).save(self.plot)
+        if self.json == STANDARD_OUTPUT:
+            sys.stdout.write(result.to_json() + "\n")
+        elif self.json is not None:
+            result.to_json(self.json)
+        if self.csv == STANDARD_OUTPUT:
+            sys.stdout.write(as_csv(result))
+        elif self.csv is not None:
+            with replacing(self.csv) as temporary:
+                temporary.write_text(as_csv(result), encoding="utf-8", newline="")
+        return [path for _, path in self._files()]
+
+    def _files(self) -> list[tuple[str, Path]]:
+        named = {"--json": self.json, "--csv": self.csv, "--plot": self.plot, "--html": self.html}
+        return [(option, Path(path)) for option, path in named.items()
+                if path is not None and path != STANDARD_OUTPUT]  # fmt: skip
+
+
+def _check_output(path: Path, option: str, force: bool, inputs: Sequence[Path]) -> None:
+    try:
+        is_file = check_target(path)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{option}: there is no folder {path.parent}.")
+    if any(path.resolve() == given.resolve() for given in inputs):
+        raise InputError(f"{option}: {path} is what is to be read.")
+    if is_file and path.exists() and not force:
+        raise InputError(f"{option}: {path} is there already: overwrite it by --force.")
+    if is_file:
+        _check_folder(path.resolve().parent, option)
+
+
+def _check_folder(folder: Path, option: str) -> None:
+    """Whether files can be made there: no other question has a sure answer."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{option}: cannot write into {folder}: {error.strerror}.") from error
+
+
+def _check_kind(option: str, path: Path | None, endings: tuple[str, ...], library: str) -> None:
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{option}: {path} must end in one of {', '.join(endings)}.")
+    if find_spec(library) is None:
+        raise ModuleNotFoundError(name=library)
+
+
+def as_csv(result: EffectsResult) -> str:
+    """The table of a result; names that a spreadsheet would run are text to it.
+
+    Examples
+    --------
+    >>> from shaff.cli.outputs import as_csv
+    >>> from shaff.result import EffectsResult
+    >>> result = EffectsResult(
+    ...     names=("=1+1",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=9,
+    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
+    >>> print(as_csv(result).splitlines()[1].split(",")[0])
+    '=1+1
+    """
+    columns = result.columns()
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["player", *columns])
+    for j in result.order:
+        numbers = [_cell(array[j]) for array in columns.values()]
+        writer.writerow([inert(result.names[j]), *numbers])
+    return file.getvalue()
+
+
+def _cell(number: Any) -> str:
+    return "" if number != number else repr(float(number))
+
+
+def inert(text: str) -> str:
+    """Text that no spreadsheet runs.
+
+    Examples
+    --------
+    >>> from shaff.cli.outputs import inert
+    >>> inert("@SUM(A1)"), inert("age")
+    ("'@SUM(A1)", 'age')
+    """
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+
+
+def public_call(words: Sequence[str]) -> str:
+    """The command as a report may show it: without what changes no effect, and without folders,
+    queries and what looks secret.
+
+    Examples
+    --------
+    >>> from shaff.cli.outputs import public_call
+    >>> public_call(["explain", "/home/me/a.sqlite", "--query", "SELECT 1", "--target", "y"])
+    "shaff explain a.sqlite --query '...' --target y"
+    """
+    shown, before = [], ""
+    for word in words:
+        option, equals, value = word.partition("=")
+        if before in _PRIVATE:
+            shown.append("...")
+        elif option in _PRIVATE and equals:
+            shown.append(f"{option}=...")
+        elif option not in _NO_MATTER and before not in _NO_MATTER:
+            shown.append(f"{option}={_public(value)}" if _is_option(word) else _public(word))
+        before = "" if before in _WITH_VALUE else word
+    # Quoted, so that nobody's shell runs it as it stands.
+    return f"shaff {shlex.join(shown)}".replace(" ...", " '...'")
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") and "=" in word
+
+
+def _public(word: str) -> str:
+    # A path says where somebody works; its last part is what the table is called.
+    name = Path(word).name if ("/" in word or "\\" in word) and not word.endswith("/") else word
+    return _SECRET.sub("...", name)

@@ -1,0 +1,224 @@
+"""From words on the command line to rows: which columns play which part."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shaff._words import column_sentence, counted, listed
+from shaff.data.files import Source, TableFile, read_source, with_types
+from shaff.errors import InputError
+from shaff.progress import progress_bar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# How spreadsheets and R call the row numbers that they save.
+_UNNAMED = ("", "_duplicated_0", "Unnamed: 0", "rownames", "__UNNAMED__0")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which column is what, in the user's words.
+
+    Parameters
+    ----------
+    target : str
+    drop, only, categorical, group : sequence of str
+        Each a column, or several separated by commas; ``group`` has "name=" before them.
+    row_groups, weight : str or None
+    classes : bool
+        Whether the target holds classes though it spells numbers.
+    drop_missing_target : bool
+    """
+
+    target: str
+    drop: Sequence[str] = ()
+    only: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    group: Sequence[str] = ()
+    row_groups: str | None = None
+    weight: str | None = None
+    classes: bool = False
+    drop_missing_target: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What `ShapleyEffects` is given, and what to say about how it was read."""
+
+    X: pl.DataFrame
+    y: pl.Series
+    rows: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_question(
+    source: Source, asked: Asked, max_rows: int, seed: int, verbose: int = 0
+) -> Question:
+    """Read the table, then take from it what was asked for."""
+    with progress_bar(verbose, "Reading rows") as progress:
+        table = read_source(source, max_rows, seed, progress.update)
+    if table.frame.height == 0:
+        raise InputError(f"{_place(source)} has no rows.")
+    names = table.frame.columns
+    _known(names, asked.target, "--target")
+    special = _special(names, asked)
+    chosen, notes = _chosen(table, asked, special)
+    categorical = _columns(names, asked.categorical, "--categorical")
+    inputs = [name for name in chosen if name not in special]
+    table = with_types(_selected(table, [*inputs, *special]), categorical, source.order)
+    frame, missing = _with_target(table.frame, asked)
+    inputs, empty = _without_empty(frame, inputs)
+    if not inputs:
+        raise InputError(f"no column is left to explain {asked.target!r} with.")
+    settings: dict[str, Any] = {}
+    if categorical:
+        settings["categorical"] = [name for name in categorical if name in inputs]
+    if asked.group:
+        settings["groups"] = _groups(inputs, asked.group)
+    return Question(
+        frame.select(inputs),
+        _target(frame[asked.target], asked.classes),
+        _rows(frame, asked),
+        settings,
+        (*missing, *table.notes, *notes, *empty),
+    )
+
+
+def _place(source: Source) -> str:
+    return "the standard input" if str(source.paths[0]) == "-" else str(source.paths[0])
+
+
+def _special(names: Sequence[str], asked: Asked) -> list[str]:
+    """Target, row groups and weights: columns that explain nothing."""
+    special = [asked.target]
+    for name, option in ((asked.row_groups, "--row-groups"), (asked.weight, "--weight")):
+        if name is None:
+            continue
+        if _known(names, name, option) == asked.target:
+            raise InputError(f"{option}: {name!r} is the target.")
+        special.append(name)
+    return list(dict.fromkeys(special))
+
+
+def _chosen(
+    table: TableFile, asked: Asked, special: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """The columns to explain by, and a word on row numbers that were saved with the table."""
+    names = table.frame.columns
+    only = _columns(names, asked.only, "--only")
+    dropped = _columns(names, asked.drop, "--drop")
+    for option, words in (("--drop", dropped), ("--only", only)):
+        if asked.target in words:
+            part = "left out" if option == "--drop" else "explained by itself"
+            raise InputError(f"{option}: {asked.target!r} is the target, which cannot be {part}.")
+    if only:
+        return [name for name in only if name not in dropped], ()
+    first = names[0]
+    if first in _UNNAMED and first not in special and _numbers_rows(table.frame[first]):
+        return [name for name in names[1:] if name not in dropped], (
+            "The first column has no name of its own and numbers the rows: left out.",
+        )
+    return [name for name in names if name not in dropped], ()
+
+
+def _numbers_rows(column: pl.Series) -> bool:
+    """Whether each row has another value, as saved row numbers and row names have."""
+    return column.n_unique() == len(column)
+
+
+def _selected(table: TableFile, names: Sequence[str]) -> TableFile:
+    from dataclasses import replace
+
+    return replace(table, frame=table.frame.select(list(dict.fromkeys(names))))
+
+
+def _without_empty(frame: pl.DataFrame, inputs: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    empty = [name for name in inputs if not _has_value(frame[name]).any()]
+    if not empty:
+        return inputs, ()
+    return [name for name in inputs if name not in empty], (
+        column_sentence(empty, "has no value at all: left out."),
+    )
+
+
+def _has_value(column: pl.Series) -> pl.Series:
+    there = column.is_not_null()
+    return there & ~column.is_nan().fill_null(True) if column.dtype.is_float() else there
+
+
+def _with_target(frame: pl.DataFrame, asked: Asked) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows that have a target, and what to say about the others."""
+    has_target = _has_value(frame[asked.target])
+    n_missing = int((~has_target).sum())
+    if not n_missing:
+        return frame, ()
+    rows = counted(n_missing, "row")
+    if n_missing == frame.height:
+        raise InputError(f"target {asked.target!r} has no value at all.")
+    if not asked.drop_missing_target:
+        raise InputError(
+            f"target {asked.target!r} is missing in {rows}: leave them out by "
+            "--drop-missing-target, or fill them in."
+        )
+    left_out = f"Left out {rows} in which {asked.target!r} is missing."
+    return frame.filter(has_target), (left_out,)
+
+
+def _target(column: pl.Series, classes: bool) -> pl.Series:
+    import polars as pl
+
+    if not classes or column.dtype == pl.Boolean:
+        return column
+    if column.dtype.is_float() and (column == column.round()).all():
+        column = column.cast(pl.Int64)  # so that a class is "1", not "1.0"
+    return column.cast(pl.String)
+
+
+def _rows(frame: pl.DataFrame, asked: Asked) -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    if asked.row_groups is not None:
+        column = frame[asked.row_groups]
+        if not _has_value(column).all():
+            raise InputError(f"--row-groups: {asked.row_groups!r} is missing in some rows.")
+        rows["row_groups"] = column
+    if asked.weight is not None:
+        column = frame[asked.weight]
+        if not column.dtype.is_numeric() or not _has_value(column).all():
+            raise InputError(f"--weight: {asked.weight!r} must hold a number in every row.")
+        rows["sample_weight"] = column.to_numpy()
+    return rows
+
+
+def _groups(inputs: Sequence[str], words: Sequence[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        name, equals, columns = word.partition("=")
+        if not equals or not name.strip() or not columns.strip():
+            raise InputError(f"--group: write {word!r} as NAME=COLUMN,COLUMN.")
+        if name.strip() in groups:
+            raise InputError(f"--group: {name.strip()!r} is named twice.")
+        groups[name.strip()] = _columns(inputs, [columns], "--group")
+    return groups
+
+
+def _columns(names: Sequence[str], words: Sequence[str], option: str) -> list[str]:
+    found: list[str] = []
+    for word in words:
+        # A name may hold a comma itself.
+        parts = [word] if word in names else [part.strip() for part in word.split(",")]
+        found.extend(_known(names, part, option) for part in parts if part)
+    return list(dict.fromkeys(found))
+
+
+def _known(names: Sequence[str], name: str, option: str) -> str:
+    if name in names:
+        return name
+    folded = {column.strip().casefold(): column for column in names}
+    close = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
+    hint = f"did you mean {folded[close[0]]!r}?" if close else f"there are {listed(names)}."
+    raise InputError(f"{option}: no column is named {name!r}; {hint}")

@@ -1,0 +1,57 @@
+"""Displays, one class a picture: data in an object that draws itself with matplotlib.
+
+Each is made by ``from_result`` (or by `EffectsResult.plot`), keeps its arrays, and has ``plot``,
+``frame``, ``save``, ``set_style`` and ``help``, which is what skore asks of a display.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from shaff.errors import InputError
+from shaff.plots.convergence import ConvergenceDisplay
+from shaff.plots.dependence import DependenceDisplay
+from shaff.plots.display import Display
+from shaff.plots.effects import EffectsDisplay
+from shaff.plots.outputs import OutputsDisplay
+from shaff.plots.sobol import SobolDisplay
+
+if TYPE_CHECKING:
+    from shaff.result import EffectsResult
+
+__all__ = [
+    "ConvergenceDisplay",
+    "DependenceDisplay",
+    "Display",
+    "EffectsDisplay",
+    "OutputsDisplay",
+    "SobolDisplay",
+    "plot_result",
+]
+
+Kind = Literal["effects", "sobol", "dependence", "convergence", "outputs"]
+
+
+def plot_result(
+    result: EffectsResult,
+    kind: Kind = "effects",
+    *,
+    ax: Any = None,
+    max_players: int = 20,
+    level: float = 0.95,
+    sobol: bool = False,
+) -> Display:
+    """The picture of a result by its name; see `EffectsResult.plot`."""
+    if kind == "effects":
+        return EffectsDisplay.from_result(result, level).plot(ax, max_players, sobol=sobol)
+    if kind == "outputs":
+        return OutputsDisplay.from_result(result, level).plot(ax, max_players)
+    others: dict[str, Any] = {
+        "sobol": SobolDisplay,
+        "dependence": DependenceDisplay,
+        "convergence": ConvergenceDisplay,
+    }
+    if kind not in others:
+        raise InputError(f"kind={kind!r} is unknown: use one of {get_args(Kind)}.")
+    display: Display = others[kind].from_result(result)
+    return display.plot(ax, max_players)
