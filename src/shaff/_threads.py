@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 Cancel = npt.NDArray[np.uint8]
+# scikit-learn says so in one thread while another, inside it, has emptied the filters for a moment.
+FALSE_ALARM = "`sklearn.utils.parallel.delayed` should be used with"
 
 
 class _Running:
@@ -65,11 +68,25 @@ def run_in_threads(
             return function(*task)
 
     try:
-        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(call)(*t) for t in tasks))
+        with _no_false_alarms():
+            parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+            return list(parallel(delayed(call)(*task) for task in tasks))
     except BaseException:
         cancel[0] = 1
         running.wait_for_none()
         raise
+
+
+@contextmanager
+def _no_false_alarms() -> Iterator[None]:
+    """Pass on what the threads warn of, but one; and leave the filters as they were."""
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        finally:
+            heard = [w for w in caught if not str(w.message).startswith(FALSE_ALARM)]
+    for w in heard:
+        warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
 @lru_cache(maxsize=1)

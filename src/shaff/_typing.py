@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,3 +15,10 @@ WordArray = npt.NDArray[np.uint64]
 # The columns of each player.
 Players = Sequence[IntpArray]
 RandomState = int | np.random.RandomState | None
+
+# Told how much of a step is done, and of how much.
+Tell = Callable[[int, int], None]
+
+
+def say_nothing(done: int, total: int) -> None:
+    """A `Tell` that nobody listens to."""

@@ -307,7 +307,7 @@ def _switched_products(block: FloatArray) -> FloatArray:
 
 
 def _block_value(u: BoolArray) -> FloatArray:
-    """Var(E[block | U]) of 3 A 1[s] + B 1[not s]: ALGORITHMS section 9 with a = 3, b = 1."""
+    """Var(E[block | U]) of 3 A 1[s] + B 1[not s]: docs/theory.md, section 12, a = 3, b = 1."""
     a, b, rho1, rho2 = 3.0, 1.0, RHO_PRODUCT, RHO_SECOND
     second_moment = [
         np.choose(known.sum(axis=1), [rho**2, 3 * rho**2, 1 + 2 * rho**2])

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import platform
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
+import sklearn
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._typing import FloatArray, RandomState
-from shaff.data.columns import Groups, category_columns, in_order, is_frame, recode
+from shaff.data.columns import (
+    Groups,
+    category_columns,
+    collected,
+    in_order,
+    is_frame,
+    is_sparse,
+    library_of,
+    recode,
+)
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.hints import with_hints
+from shaff.notebook import result_html
 from shaff.presets import find_preset
+from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
 from shaff.run import explain
@@ -28,6 +45,10 @@ from shaff.settings import Settings
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values import fitted_values, is_projectable, make_values
+
+# Settings that change no result.
+_SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
+_SILENT_FITTED = _SILENT | {"estimator"}
 
 
 class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
@@ -79,6 +100,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     checkpoint : path or None
         Folder in which priced subsets are saved as they come. A run that was stopped goes on from
         there, with the same result; it needs an integer ``random_state``.
+    screen : "auto", False or int, default="auto"
+        Of more than 25 players those that a screen keeps play by name, and all others play as
+        one. It looks at the training rows of each fold by itself, and keeps those that tests
+        find, the best 25 in any case. A number is how many each fold keeps (whoever one fold keeps
+        plays); False turns it off.
 
     Attributes
     ----------
@@ -122,6 +148,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         forest_error: str = "unbiased",
         max_rows: int | None = 100_000,
         checkpoint: str | os.PathLike[str] | None = None,
+        screen: str | bool | int = "auto",
     ) -> None:
         self.estimator = estimator
         self.design = design
@@ -137,6 +164,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.forest_error = forest_error
         self.max_rows = max_rows
         self.checkpoint = checkpoint
+        self.screen = screen
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
@@ -237,7 +265,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
                 "A bare Booster does not say what it was fitted to: pass the scikit-learn model of "
                 "its library, such as LGBMRegressor or XGBRegressor."
             )
-        self = cls(estimator=model, **settings)
+        self, X, y = cls(estimator=model, **settings), collected(X), collected(y)
         if y is None and not is_projectable(model):
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
@@ -258,8 +286,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or frame (numpy, pandas, polars, pyarrow) of shape (n_rows, n_columns)
-            Missing values (NaN, null) are kept as such.
+        X : array, sparse matrix or frame of shape (n_rows, n_columns)
+            Of numpy, scipy, pandas, polars or pyarrow. Missing values (NaN, null) are kept as
+            such. Sparse matrices are made dense, lazy frames are collected.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
             Numbers, or labels of classes: then v is the explained variance of their indicators.
         sample_weight : array of shape (n_rows,) or None
@@ -272,7 +301,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             When fit fails or is interrupted, it is left as it was before.
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        given = Given(X, y, sample_weight, row_groups)
+        given = Given(collected(X), collected(y), sample_weight, row_groups)
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
             return self._explain(given, settings, partial(make_values, settings.estimator))
@@ -280,6 +309,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
@@ -306,20 +336,59 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self._remember_columns(problem, is_frame(given.X))
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
+        is_built_in = model is None and isinstance(settings.estimator, str | None)
+        make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
             result = explain(settings, problem, make, model)
+        if model is None or is_projectable(model):  # others are asked, and y may be no answer
+            result = with_hints(problem, result)
+        result = replace(
+            result,
+            call=self._call(given, model),
+            versions=library_versions(),
+            library=library_of(given.X),
+        )
         self._players = problem.players
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self
 
+    def _call(self, given: Given, model: Any) -> str:
+        """The call that gives the same result: without what cannot change it, or tells where
+        somebody's files are."""
+        rows = [f"{name}={name}" for name in ("sample_weight", "row_groups")
+                if getattr(given, name) is not None]  # fmt: skip
+        start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
+        table = ["X", "y", *rows]
+        settings = changed_settings(self, leave_out=_SILENT if model is None else _SILENT_FITTED)
+        if model is not None:
+            return f"{start}{', '.join(['model', *table, *settings])})"
+        return f"{start}{', '.join(settings)}).fit({', '.join(table)})"
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, and the result once there is one."""
+        return self._with_result(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_result(bundle["text/html"])
+        return bundle
+
+    def _with_result(self, diagram: str) -> str:
+        return diagram + (result_html(self.result_) if hasattr(self, "result_") else "")
+
     def _check_matrix(self, X: Any) -> FloatArray:
         with as_user_errors():
-            return np.asarray(
-                validate_data(
-                    self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
-                )
+            matrix: Any = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2,
             )
+        return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix)
 
     def _remember_columns(self, problem: Problem, named: bool) -> None:
         """What scikit-learn asks of a fitted estimator."""
@@ -341,6 +410,36 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         for player, effect in zip(self._players, self.effects_, strict=True):
             importances[player] = effect / len(player)
         return importances
+
+
+def changed_settings(estimator: BaseEstimator, leave_out: frozenset[str]) -> list[str]:
+    """Arguments of an estimator that are not the default ones, as they are written in a call.
+
+    Examples
+    --------
+    >>> from shaff import ShapleyEffects
+    >>> from shaff.effects import changed_settings
+    >>> changed_settings(ShapleyEffects("forest", n_jobs=2), frozenset({"n_jobs"}))
+    ["estimator='forest'"]
+    """
+    parameters = inspect.signature(type(estimator)).parameters
+    written = {
+        name: " ".join(repr(value).split())
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in leave_out
+    }
+    return [
+        f"{name}={text}" for name, text in written.items() if text != repr(parameters[name].default)
+    ]
+
+
+def library_versions() -> dict[str, str]:
+    """Of what may change a result."""
+    libraries = (np, scipy, sklearn)
+    return {
+        "Python": platform.python_version(),
+        **{library.__name__: str(library.__version__) for library in libraries},
+    }
 
 
 @contextmanager

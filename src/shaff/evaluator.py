@@ -19,6 +19,8 @@ from shaff.progress import Progress, Silent
 from shaff.protocols import ValueFunction, Values
 from shaff.subsets import Subsets
 
+# Subsets between two looks at progress and checkpoint. More, and a stop loses more; fewer, and
+# the kernels share less of a tree's preparation (`benchmarks.pairs`).
 CHUNK = 64
 
 
@@ -57,7 +59,7 @@ class Evaluator:
     ) -> None:
         self._values, self._checkpoint = values, checkpoint
         self.progress = progress or Silent()
-        self.players: BoolArray = np.ones(values.n_players, dtype=bool)
+        self.n_players = values.n_players
         # Where a subset was priced: a chunk of values, and the place in it; without influences
         # (False) and with them (True).
         self._found: dict[bool, dict[bytes, tuple[Values, int]]] = {False: {}, True: {}}
@@ -65,18 +67,9 @@ class Evaluator:
             self._remember(priced, influences=True)
 
     @property
-    def n_players(self) -> int:
-        """Players that play."""
-        return int(self.players.sum())
-
-    @property
     def n_priced(self) -> int:
         """Subsets that have been priced."""
         return len(self._found[False].keys() | self._found[True].keys())
-
-    def restrict(self, players: BoolArray) -> None:
-        """From now on subsets are of these players; the others are never in one."""
-        self.players = players
 
     def price(
         self, subsets: Subsets, *, influences: bool = True, total: int | None = None
@@ -85,25 +78,16 @@ class Evaluator:
 
         The values do not depend on the chunks. ``total`` is what the progress bar is to end at.
         """
-        everyone = self._among_all(subsets)
-        new = everyone[self._is_new(everyone, influences)].unique()
+        new = subsets[self._is_new(subsets, influences)].unique()
         for start in range(0, len(new), CHUNK):
             chunk = self._price_chunk(new[start : start + CHUNK], influences)
             self._remember(chunk, influences)
             self.progress.update(self.n_priced, total)
-        return replace(self._gather(everyone, influences), subsets=subsets)
+        return replace(self._gather(subsets, influences), subsets=subsets)
 
     def n_new(self, subsets: Subsets) -> int:
         """How many of the subsets have not been priced yet."""
-        everyone = self._among_all(subsets)
-        return len(everyone[self._is_new(everyone, influences=False)].unique())
-
-    def _among_all(self, subsets: Subsets) -> Subsets:
-        if self.players.all():
-            return subsets
-        masks = np.zeros((len(subsets), len(self.players)), dtype=bool)
-        masks[:, self.players] = subsets.masks()
-        return Subsets.from_masks(masks)
+        return len(subsets[self._is_new(subsets, influences=False)].unique())
 
     def _is_new(self, subsets: Subsets, influences: bool) -> BoolArray:
         new = [self._find(key, influences) is None for key in subsets.keys()]

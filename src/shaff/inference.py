@@ -1,4 +1,4 @@
-"""How sure the effects are: data, design, ensemble and algorithm error (ALGORITHMS section 6)."""
+"""How sure the effects are: data, design, ensemble, algorithm (docs/theory.md, section 8)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from shaff._typing import FloatArray
 from shaff.protocols import Effects, Values
@@ -16,6 +16,8 @@ Units = npt.NDArray[np.intp]
 # The influences take the fitted models as given, but other rows would have given other models too.
 # On simulated data outside the benchmarks the variance over data sets was that many times larger:
 # the more so, the less of an effect a straight line tells.
+# Smaller, and intervals cover less than they say; `benchmarks.calibration` estimates them and
+# `benchmarks.coverage` shows the coverage.
 LINEAR_FACTOR, FLEXIBLE_FACTOR = 1.3, 1.7
 _UNKNOWN_SHARE = 0.25  # of the flexible part, where there is no linear game to compare with
 _ROWS_AT_ONCE = 10_000
@@ -259,3 +261,39 @@ def adjust_p_values(p_values: FloatArray) -> FloatArray:
     adjusted = np.empty_like(stepped)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
+
+
+def surely_above(
+    estimates: FloatArray, covariance: FloatArray, level: float
+) -> npt.NDArray[np.bool_]:
+    """Which player's effect is above which other's, all answers at once sure at ``level``.
+
+    Parameters
+    ----------
+    estimates : float array of shape (n_estimates, n_players)
+        Effects estimated in one or several ways: a difference must be clear by each of them.
+    covariance : float array of shape (n_players, n_players)
+    level : float
+        With this probability no answer is wrong, by Sidak's inequality over the pairs.
+
+    Returns
+    -------
+    bool array of shape (n_players, n_players)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.inference import surely_above
+    >>> surely_above(np.array([[0.5, 0.1, 0.09]]), 1e-4 * np.eye(3), 0.95).astype(int)
+    array([[0, 1, 1],
+           [0, 0, 0],
+           [0, 0, 0]])
+    """
+    variances = np.diag(covariance)
+    # Players that were never looked at have no error: they count as one.
+    n_different = int((variances > 0).sum()) + int((variances == 0).any())
+    n_pairs = max(n_different * (n_different - 1) // 2, 1)
+    quantile = float(ndtri((1 + level ** (1 / n_pairs)) / 2))
+    errors = np.sqrt(np.maximum(np.add.outer(variances, variances) - 2 * covariance, 0.0))
+    least = np.min([np.subtract.outer(e, e) for e in estimates], axis=0)
+    return np.asarray(least > quantile * errors)

@@ -34,7 +34,7 @@ class Values:
         Estimated share of the variance of y that each subset explains, corrected for what the
         learner's own variance took, where that is known.
     influences : float32 array of shape (n_subsets, n_rows) or None
-        Influence of each row on v (ALGORITHMS section 6), centred over the rows.
+        Influence of each row on v (docs/theory.md, section 8), centred over the rows.
     replicates : float array of shape (n_subsets, n_blocks) or None
         Values with one block of trees of the ensemble left out, for the jackknife.
     by_output : float array of shape (n_subsets, n_outputs) or None
@@ -290,7 +290,7 @@ class DesignSetting(ABC):
     linear_game : bool
         Whether `DesignContext.proxy` is of use to it.
     screened : bool
-        Whether players may be screened out before it is asked, when they are many.
+        Whether of many players some may play by name and all others as one.
     """
 
     solver: str = "least_squares"

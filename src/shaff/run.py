@@ -1,42 +1,52 @@
-"""One fit: value function, screen, design and evaluator in turn, solution, result."""
+"""One fit: screen, value function, design and evaluator in turn, solution, result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import sklearn
 
 from shaff import inference
-from shaff._typing import FloatArray, IntpArray
+from shaff._typing import FloatArray
 from shaff._version import __version__
 from shaff._warn import warn
 from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
+from shaff.data.summary import summarise
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
-from shaff.screening import screen
+from shaff.screening import (
+    FEWEST,
+    Cast,
+    Together,
+    cast_players,
+    cast_together,
+    interchangeable,
+)
 from shaff.settings import Settings
 from shaff.solve.projection import project_to_simplex
 from shaff.subsets import Subsets
+from shaff.values import split_seeds
 
-# More players than this are screened first: the Gaussian process needs a few subsets for each.
-SCREENED_ABOVE = 25
-# A screen that loses more of the explained variance than this is not used.
-SCREEN_LOSS = 0.01
 # The linear game is costly for more players; where only error bars ask for it they do without.
+# `benchmarks.large` shows the time.
 LINEAR_GAME_UP_TO = 100
 # Sobol indices are added when their subsets are few beside those of the design.
+# `benchmarks.pairs` shows the time.
 SOBOL_PLAYERS = 50
 # Rows, or groups of rows, from which on error bars keep what they say: of data sets that are pure
 # noise too many seem to hold an effect below it (`benchmarks.coverage --case noise`).
 ENOUGH_UNITS = 50
+# Interchangeable players that a note names, and groups of them.
+FEW_NAMES = 5
 # One player alone is worth more than all by this much: worth a word.
+# Smaller, and noise is remarked on (`benchmarks.truth`).
 ALONE_MARGIN = 0.005
 # The correction of v(all), and its share of what remains unexplained, from which on the learners
 # are told to be far from done (`benchmarks.truth` shows how often that is right).
@@ -48,15 +58,52 @@ def explain(
 ) -> EffectsResult:
     """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
     try:
-        game = make(problem)
+        cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, nothing.problem)
-    problem = game.problem or problem
-    checkpoint = _checkpoint(settings, problem, model)
+        return _constant_result(settings, problem)
+    checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        return Run(settings, problem, game, evaluator).result()
+        result = Run(settings, cast, game, evaluator).result()
+    same = interchangeable(problem, cast.kept)
+    return replace(
+        result,
+        interchangeable=same,
+        notes=(*_same_credit(same), *result.notes),
+        data=summarise(problem, result.effects),
+    )
+
+
+def _cast_and_game(
+    settings: Settings, problem: Problem, make: Callable[[Problem], Game]
+) -> tuple[Cast, Game]:
+    """Learners of our own see what the screen of each fold leaves them. Other models see all
+    columns, and what they explain may not be y: there a screen comes after."""
+    if settings.estimator is None or isinstance(settings.estimator, str):
+        cast = choose_cast(settings, problem)
+        game = make(cast.problem)
+        return replace(cast, problem=game.problem or cast.problem), game
+    game = make(problem)
+    played = game.problem or problem
+    if not _are_many(settings, played):
+        return Cast.everybody(played), game
+    cast = cast_together(played, settings.screen)
+    return cast, replace(game, values=Together(game.values, cast), priced=None)
+
+
+def choose_cast(settings: Settings, problem: Problem) -> Cast:
+    """Who plays by name when learners of our own are asked: everybody, unless they are many."""
+    problem.check_varies()
+    if not _are_many(settings, problem):
+        return Cast.everybody(problem)
+    distinct = problem.without_copies()
+    return cast_players(distinct, split_seeds(settings.estimator, distinct), settings.screen)
+
+
+def _are_many(settings: Settings, problem: Problem) -> bool:
+    most = FEWEST if settings.screen is None else settings.screen
+    return settings.design.screened and 0 < most < len(problem.players)
 
 
 @dataclass
@@ -64,44 +111,29 @@ class Run:
     """One fit, once its value function is there."""
 
     settings: Settings
-    problem: Problem
+    cast: Cast
     game: Game
     evaluator: Evaluator
+    # Evaluations so far, and the largest standard error that the design leaves then.
+    trace: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def problem(self) -> Problem:
+        """As it is played."""
+        return self.cast.problem
 
     def result(self) -> EffectsResult:
-        """Screen, design and values, solution; then what the same evaluations tell besides."""
-        notes = self._screen()
+        """Design and values, solution; then what the same evaluations tell besides."""
         context = self._context()
         proposal, values = self._price(context)
         effects = self._solve(proposal, values, context)
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
-        result = self._assemble(effects, values, notes)
+        result = self._assemble(effects, values)
         return result if errors is None else self._with_errors(result, errors)
 
-    def _screen(self) -> tuple[str, ...]:
-        """Decide who plays, when there are many; the others get effect 0."""
-        problem, n_players = self.problem, self.evaluator.n_players
-        everyone = np.ones(n_players, dtype=bool)
-        if n_players <= SCREENED_ABOVE or not self.settings.design.screened:
-            return ()
-        rows = problem.counts
-        columns = screen(problem.X[rows], problem.y[rows], self.game.gains, problem.categorical)
-        kept = np.array([columns[player].any() for player in problem.players])
-        pair = Subsets.from_masks(np.vstack([everyone, kept]))
-        v_all, v_kept = self.evaluator.price(pair).v
-        if kept.all() or not kept.any() or v_kept < v_all - SCREEN_LOSS:
-            return ()
-        self.evaluator.restrict(kept)
-        return (
-            f"Screened: {kept.sum()} of {n_players} players take part, the others get effect 0; "
-            f"those kept explain {v_kept:.3f}, all together {v_all:.3f}.",
-        )
-
     def _context(self) -> DesignContext:
-        kept = self.evaluator.players
-        players = [p for p, keep in zip(self.problem.players, kept, strict=True) if keep]
-        gains = self.game.gains
+        players, gains = self.problem.players, self.game.gains
         return DesignContext(
             len(players),
             self.settings.n_subsets,
@@ -110,7 +142,7 @@ class Run:
             self.game.forest,
             players,
             None if gains is None else np.array([gains[player].sum() for player in players]),
-            self._proxy(players),
+            self._proxy(),
             self._data_error(),
         )
 
@@ -122,21 +154,21 @@ class Run:
         covariance = inference.data_covariance(psi.astype(np.float64), self.problem.row_groups)
         return float(np.sqrt(covariance[0, 0]))
 
-    def _proxy(self, players: list[IntpArray]) -> Proxy | None:
+    def _proxy(self) -> Proxy | None:
         """The linear game, where the data allow it.
 
         It halves the design error of a Gaussian process on near-linear data, and error bars ask it
         which effects are linear.
         """
         needed = self.settings.design.linear_game or self.settings.solver.linear_game
-        if not needed and len(players) > LINEAR_GAME_UP_TO:
+        problem = self.problem
+        if not needed and len(problem.players) > LINEAR_GAME_UP_TO:
             return None
-        problem, columns = self.problem, np.concatenate(players)
+        columns = self.cast.one_column_each()
         plain = problem.y.shape[1] == 1 and not problem.categorical.any()
-        single = len(columns) == len(players)
-        if not plain or not single or np.isnan(problem.X[:, columns]).any():
+        if not plain or columns is None or np.isnan(columns).any():
             return None
-        return linear_proxy(problem.X[:, columns], problem.y[:, 0], problem.sample_weight)
+        return linear_proxy(columns, problem.y[:, 0], problem.sample_weight)
 
     def _price(self, context: DesignContext) -> tuple[Proposal, Values]:
         """Step 1 and step 2 in turn until the design is content: its proposals, and the values of
@@ -152,6 +184,7 @@ class Run:
             more = evaluator.price(proposal.subsets, total=total).without_rows()
             history = Values.concatenate([history, more])
             if proposal.error is not None:
+                self.trace.append((len(history.v) - len(proposal.subsets), proposal.error))
                 note = f"error bar {proposal.error:.4f}"
                 evaluator.progress.update(len(history.v), asked or None, note)
         subsets = Subsets.concatenate([full, *(part.subsets for part in proposals[1:])])
@@ -186,10 +219,10 @@ class Run:
     def _alone_is_more(self, first_order: FloatArray | None, v_all: float) -> tuple[str, ...]:
         if first_order is None or first_order.max() <= v_all + ALONE_MARGIN:
             return ()
-        best = np.flatnonzero(self.evaluator.players)[int(first_order.argmax())]
+        best = int(first_order.argmax())
         return (
             f"{self.problem.player_names[best]!r} alone explains {first_order.max():.3f}, more "
-            f"than all players together ({v_all:.3f}): the others add more noise than they tell.",
+            f"than all inputs together ({v_all:.3f}): the others add more noise than they tell.",
         )
 
     def _per_output(self, effects: Effects, values: Values) -> dict[str, FloatArray] | None:
@@ -206,15 +239,15 @@ class Run:
         if by_output is None:
             return None
         names = self.problem.target.outputs or [f"y{k}" for k in range(by_output.shape[1])]
-        return {name: self._spread(column) for name, column in zip(names, by_output.T, strict=True)}
+        return {name: self._shared(column) for name, column in zip(names, by_output.T, strict=True)}
 
-    def _assemble(self, effects: Effects, values: Values, notes: tuple[str, ...]) -> EffectsResult:
+    def _assemble(self, effects: Effects, values: Values) -> EffectsResult:
         v_all = float(values.v[0])
         first_order, total = self._sobol(v_all)
         return EffectsResult(
-            names=self.problem.player_names,
-            effects=self._spread(effects.effects),
-            raw_effects=self._spread(effects.raw),
+            names=self.cast.names,
+            effects=self._shared(effects.effects),
+            raw_effects=self._shared(effects.raw),
             explained_variance=v_all,
             n_rows=self.problem.n_measured,
             n_subsets=self.evaluator.n_priced,
@@ -224,40 +257,86 @@ class Run:
             first_order=None if first_order is None else self._spread(first_order, np.nan),
             total=None if total is None else self._spread(total, np.nan),
             random_state=self.settings.random_state,
+            # In order of weight: what bears on the effects, how the data were read, the model.
             notes=(
-                *self.problem.table.notes,
-                *self.game.notes,
-                *notes,
+                *self._who_plays(effects),
                 *self._alone_is_more(first_order, v_all),
                 *_still_learning(values),
+                *self.problem.table.notes,
+                *self.game.notes,
             ),
             target=self.problem.target.name,
             per_output=self._per_output(effects, values),
             plain_explained_variance=None if values.plain is None else float(values.plain[0]),
+            screened=self.cast.correlations if self._has_others else None,
+            others=self._of_others(effect=effects.effects, raw_effect=effects.raw),
+            convergence=self._convergence(),
         )
+
+    def _convergence(self) -> FloatArray | None:
+        return np.array(self.trace) if self.trace else None
 
     def _with_errors(self, result: EffectsResult, errors: inference.Uncertainty) -> EffectsResult:
-        kept = self.evaluator.players
-        covariance = np.zeros((len(kept), len(kept)))
-        covariance[np.ix_(kept, kept)] = errors.covariance
-        by_source = {source: self._spread(e) for source, e in errors.standard_errors.items()}
+        share = self._sharing
+        by_source = {source: self._shared(e) for source, e in errors.standard_errors.items()}
+        others = self._of_others(
+            plain_effect=errors.plain,
+            standard_error=np.sqrt(np.diag(errors.covariance)),
+            p_value=errors.p_values,
+        )
         corrected = result.plain_explained_variance is not None
+        trace = self._convergence()
+        if trace is not None:
+            last = (self.evaluator.n_priced, by_source["design"].max())
+            trace = np.vstack([trace, last])
         return replace(
             result,
-            plain_effects=self._spread(errors.plain) if corrected else None,
+            convergence=trace,
+            plain_effects=self._shared(errors.plain) if corrected else None,
             per_output_errors=self._by_name(errors.by_output),
             standard_errors=by_source,
-            notes=(*result.notes, *_few_units(self.problem)),
-            covariance=covariance,
+            notes=(*_few_units(self.problem), *result.notes),
+            covariance=share @ errors.covariance @ share.T,
             explained_variance_error=errors.explained_variance_error,
             p_values=self._spread(errors.p_values, 1.0),
+            others=None if others is None else {**(result.others or {}), **others},
         )
 
-    def _spread(self, values: FloatArray, elsewhere: float = 0.0) -> FloatArray:
-        """Values of the players who play among all."""
-        everyone = np.full(len(self.evaluator.players), elsewhere)
-        everyone[self.evaluator.players] = values
+    @property
+    def _has_others(self) -> bool:
+        return len(self.cast.others) > 0
+
+    @property
+    def _sharing(self) -> FloatArray:
+        """From those who play to everybody: what "all others" have, they have in equal parts."""
+        share = np.zeros((len(self.cast.names), self.evaluator.n_players))
+        share[self.cast.kept, np.arange(len(self.cast.kept))] = 1.0
+        share[self.cast.others, -1:] = 1.0 / max(len(self.cast.others), 1)
+        return share
+
+    def _shared(self, values: FloatArray) -> FloatArray:
+        """Amounts of those who play, and of the others in equal parts."""
+        return np.asarray(self._sharing @ values)
+
+    def _spread(self, values: FloatArray, elsewhere: float) -> FloatArray:
+        """Numbers of those who play among everybody's."""
+        everyone = np.full(len(self.cast.names), elsewhere)
+        everyone[self.cast.kept] = values[: len(self.cast.kept)]
         return everyone
+
+    def _of_others(self, **found: FloatArray) -> dict[str, float] | None:
+        """Of "all others", who play as one; None without them."""
+        return {k: float(a[-1]) for k, a in found.items()} if self._has_others else None
+
+    def _who_plays(self, effects: Effects) -> tuple[str, ...]:
+        if not self._has_others:
+            return ()
+        n_others, n_kept = len(self.cast.others), len(self.cast.kept)
+        return (
+            f"Screened: {n_kept} of {n_kept + n_others} players take part by name. All others "
+            f"take part as one, with an effect of {effects.effects[-1]:.3f} together, of which "
+            "each is given an equal part; `upper_bound` says how much one of them may have.",
+        )
 
 
 def _joined(proposals: list[Proposal]) -> Proposal:
@@ -278,15 +357,24 @@ def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint 
     )
 
 
+def _same_credit(groups: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Who says the same shares what it tells; a few of many are named."""
+    if not groups:
+        return ()
+    named = [", ".join(map(repr, g[:FEW_NAMES])) + ", ..." * (len(g) > FEW_NAMES) for g in groups]
+    more = f"; and {len(groups) - FEW_NAMES} more groups" * (len(groups) > FEW_NAMES)
+    return (
+        "Interchangeable, so that each is credited with its part of what they say in common: "
+        f"{'; '.join(named[:FEW_NAMES])}{more}.",
+    )
+
+
 def _still_learning(values: Values) -> tuple[str, ...]:
     """A learner that pays much for its own variance has much to learn still, and bias with it."""
     gap, rest = float(values.v[0] - values.v_plain[0]), float(1 - values.v[0])
     if gap < LEARNING_GAP or gap < LEARNING_SHARE * rest:
         return ()
-    return (
-        "More rows would explain more: the true effects may be larger than the intervals say, "
-        "which know the learners' variance but not all of their bias.",
-    )
+    return ("More rows would explain more: the true effects may be larger than the intervals say.",)
 
 
 def _few_units(problem: Problem) -> tuple[str, ...]:

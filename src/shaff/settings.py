@@ -30,6 +30,8 @@ class Settings:
     solver : SolverSetting
     n_subsets, tol, verbose, checkpoint
         As in `ShapleyEffects`.
+    screen : int or None
+        Players that a fold keeps; 0 keeps all, None lets the screen decide.
     random_state : int or None
         The seed, where it was an integer.
     reading : Reading
@@ -41,6 +43,7 @@ class Settings:
     solver: SolverSetting
     n_subsets: int | None
     tol: float | None
+    screen: int | None
     verbose: int
     checkpoint: str | os.PathLike[str] | None
     random_state: int | None
@@ -71,6 +74,7 @@ class Settings:
             solver,
             given["n_subsets"],
             given["tol"],
+            _screen_size(given["screen"]),
             given["verbose"],
             given["checkpoint"],
             int(state) if _is_whole(state) else None,
@@ -80,6 +84,16 @@ class Settings:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer)
+
+
+def _screen_size(screen: Any) -> int | None:
+    if screen is False:
+        return 0
+    if isinstance(screen, str) and screen == "auto":
+        return None
+    if screen is True or not _is_whole(screen) or screen < 1:
+        raise InputError(f'screen={screen!r}: use "auto", False, or how many players to keep.')
+    return int(screen)
 
 
 def _check_numbers(given: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,20 +14,23 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from shaff._frames import BACKENDS, Backend
 from shaff._missing import is_missing
 from shaff._typing import BoolArray, FloatArray
 from shaff._words import column_sentence
+from shaff.data.spelling import read_spelling
 from shaff.errors import InputError, InputTypeError
 
+# Fewer rows leave folds of one row or two: there is nothing to measure errors with.
 MIN_ROWS = 10
+# Categories of a column that are as many as this share of its rows tell rows apart, no more.
+NEARLY_UNIQUE = 0.5
 # What may name a category: things that print as what they are.
 _LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
 Groups = Mapping[str, Sequence[str | int]]
-CODE = r"^0\d{2,}$"
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$))")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
-# Text is called numbers or dates when all but a few of its labels are.
-MOST = 0.9
+_WHOLE_NUMBERS = (
+    "holds whole numbers stored as text: read as categories; convert them if they are amounts."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +73,38 @@ def check_table(X: Any) -> None:
         raise InputTypeError(
             f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
         )
-    if not is_frame(X) and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise InputTypeError(
-            f"X is a {type(X).__name__}, whose rows are not there yet: collect them first, such as "
-            "X.collect()."
-        )
 
 
-def looks_like_code(label: str) -> bool:
-    """Whether digits are a code, such as a postcode: they begin with 0 and are three or more.
+def collected(X: Any) -> Any:
+    """X, with the rows of a lazy frame computed; anything else as it is.
 
     Examples
     --------
-    >>> from shaff.data.columns import looks_like_code
-    >>> [looks_like_code(label) for label in ("02139", "0.25", "07", "2139")]
-    [True, False, False, False]
+    >>> import polars as pl
+    >>> from shaff.data.columns import collected
+    >>> collected(pl.LazyFrame({"a": [1, 2]}).filter(pl.col("a") > 1)).shape
+    (1, 1)
     """
-    return re.match(CODE, label) is not None
+    if is_frame(X):
+        return X  # whose names are looked at later
+    native = nw.from_native(X, allow_series=True, pass_through=True)
+    return native.collect().to_native() if isinstance(native, nw.LazyFrame) else X
+
+
+def library_of(X: Any) -> Backend | None:
+    """The library of a frame, if results can be given in it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shaff.data.columns import library_of
+    >>> library_of(pl.DataFrame()), library_of([[1.0]])
+    ('polars', None)
+    """
+    if not is_frame(X):
+        return None
+    name = nw.get_native_namespace(X).__name__
+    return next((backend for backend in BACKENDS if backend == name), None)
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
@@ -239,40 +257,30 @@ def _remedy(kind: str) -> str:
 
 
 def _read_text(values: list[Any], name: str) -> Column:
-    """Categories; numbers and dates stored as text are said, since only the user knows."""
-    column = _categories(values, name)
-    kind = _stored_as_text([v for v in values if isinstance(v, str)])
-    if not kind:
-        return column
-    said = f"holds {kind} stored as text: they are read as categories; convert them if they are "
-    return column._replace(note=f"{said}{kind}.")
+    """What the text spells, else categories.
 
-
-def _stored_as_text(values: list[str]) -> str:
-    """Whether "numbers" or "dates" is what all but a few values spell, else nothing."""
-    labels = set(values)
-    if not labels or any(looks_like_code(label) for label in labels):
-        return ""
-    for kind, spells in (("numbers", is_number), ("dates", _DATE.match)):
-        spelled = {label for label in labels if spells(label)}
-        if sum(value in spelled for value in values) >= MOST * len(values):
-            return kind
-    return ""
-
-
-def is_number(label: str) -> bool:
-    """Whether text spells a finite number.
-
-    Examples
-    --------
-    >>> from shaff.data.columns import is_number
-    >>> [is_number(label) for label in ("-1.5e3", "1,234.50", "1,5", "nan", "3rd")]
-    [True, True, True, False, False]
+    Whole numbers stay categories, with a word: who keeps 1, 2, 3 as text may mean labels.
     """
-    try:
-        return math.isfinite(float(_THOUSANDS.sub("", label).replace(",", ".")))
-    except ValueError:
-        return False
+    spelling = read_spelling(Counter(v for v in values if isinstance(v, str)))
+    if spelling is None:
+        return _categories(values, name)
+    if spelling.kind == "whole numbers":
+        return _categories(values, name)._replace(note=_WHOLE_NUMBERS)
+    if not spelling.values:
+        return _categories(values, name)._replace(note=spelling.note)
+    spelled = [spelling.values[v] if isinstance(v, str) else None for v in values]
+    if spelling.kind == "dates":
+        return Column(
+            _days(spelled), note=f"{_as_text(spelling.note, 'dates')} as days since 1970."
+        )
+    numbers = np.array([np.nan if v is None else v for v in spelled], dtype=np.float64)
+    return Column(numbers, note=f"{_as_text(spelling.note, 'numbers')} as numbers.")
+
+
+def _as_text(note: str, kind: str) -> str:
+    """What was found, up to how it is read."""
+    found = (note or f"holds {kind}.").removesuffix(".").replace(": read as missing", " (missing)")
+    return f"{found}, stored as text: read"
 
 
 def _read_objects(values: list[Any], name: str) -> Column:
@@ -325,10 +333,11 @@ def _categories(values: list[Any], name: str) -> Column:
 def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:
     if str in kinds and any(issubclass(kind, Number) for kind in kinds):
         return "mixes text and numbers: read as categories."
-    if n_levels == n_known and n_known >= MIN_ROWS:
+    if n_levels > NEARLY_UNIQUE * n_known and n_known >= MIN_ROWS:
+        nearly = "" if n_levels == n_known else "nearly "
         return (
-            "has another category in every row, from which nothing is learnt about other rows: "
-            "drop it, or convert it if it holds numbers or dates."
+            f"has another category in {nearly}every row, from which little is learnt about other "
+            "rows: drop it if it is a name or an id."
         )
     return ""
 
@@ -347,6 +356,11 @@ def _check_columns(table: Table) -> None:
             raise InputError(column_sentence(names, said))
 
 
+def is_sparse(array: Any) -> bool:
+    """Whether it is a matrix of scipy that stores no zeros; scipy need not be loaded to tell."""
+    return hasattr(array, "toarray") and hasattr(array, "tocsr")
+
+
 def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
     """These rows of an array or frame of any kind; None stays None.
 
@@ -362,6 +376,8 @@ def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
     native = nw.from_native(array, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame | nw.Series):
         return native[rows.tolist()].to_native()
+    if is_sparse(array):
+        return array.tocsr()[rows]
     return array[rows] if hasattr(array, "shape") else np.asarray(array)[rows]
 
 

@@ -13,6 +13,7 @@ from shaff._typing import IntArray
 from shaff.data.target import Target, as_target
 from shaff.errors import InputError, as_user_errors
 
+# Fewer folds train on fewer rows, more take time (`benchmarks.truth`, `benchmarks.seeds`).
 DEFAULT_FOLDS = 5
 Splits = list[tuple[IntArray, IntArray]]
 

@@ -10,14 +10,46 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._seeds import draw_seed
-from shaff._typing import BoolArray, FloatArray, IntpArray, Players, RandomState
+from shaff._typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    IntpArray,
+    Players,
+    RandomState,
+    Tell,
+    say_nothing,
+)
 from shaff.data.columns import Groups, Table, is_frame, read_players, read_table, take_rows
-from shaff.data.folds import Splits, read_cv
+from shaff.data.folds import Fold, Splits, make_folds, read_cv
 from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
 from shaff.data.target import Target, read_target
 from shaff.errors import InputError
 
 FOREST_ERRORS = ("unbiased", "plain")
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What the learner of each fold may see, where a screen has chosen for it.
+
+    Parameters
+    ----------
+    seeds : list of int
+        Of the runs whose folds have a view.
+    columns : dict of bytes to bool arrays of shape (n_columns,)
+        By the rows that a learner is trained on; see `Views.key`.
+    """
+
+    seeds: list[int]
+    columns: dict[bytes, BoolArray]
+
+    @staticmethod
+    def key(train: IntArray, n_rows: int) -> bytes:
+        """Of a set of training rows."""
+        inside = np.zeros(n_rows, dtype=bool)
+        inside[train] = True
+        return np.packbits(inside).tobytes()
 
 
 class NothingToExplainError(Exception):
@@ -49,6 +81,12 @@ class Problem:
     seed : int
     forest_error : {"unbiased", "plain"}
         How forests are measured out of bag.
+    n_given : int or None
+        Rows before any were left out, where that is known.
+    tell : callable
+        Told how many learners of how many are grown.
+    views : Views or None
+        Which columns the learner of a fold may see; None means all.
 
     Examples
     --------
@@ -68,6 +106,9 @@ class Problem:
     n_jobs: int | None = None
     seed: int = 0
     forest_error: str = "unbiased"
+    n_given: int | None = None
+    tell: Tell = say_nothing
+    views: Views | None = None
 
     @classmethod
     def of(
@@ -153,6 +194,16 @@ class Problem:
             return self.n_measured
         return min(self.n_measured, len(np.unique(self.row_groups)))
 
+    def folds(self, seed: int) -> tuple[Fold, ...]:
+        """The folds of a run with this seed."""
+        return make_folds(len(self.X), self.cv, self.row_groups, draw_seed(seed), self.y)
+
+    def visible(self, train: IntArray) -> BoolArray:
+        """Columns that a learner may see which is trained on these rows, shape (n_columns,)."""
+        if self.views is None:
+            return np.ones(self.X.shape[1], dtype=bool)
+        return self.views.columns[Views.key(train, len(self.X))]
+
     def check_varies(self) -> None:
         """Raise `NothingToExplainError` if y is constant over the rows that count."""
         if np.ptp(self.y[self.counts], axis=0).max() == 0:
@@ -164,6 +215,8 @@ class Problem:
         A copy tells what the original tells, so no learner needs to see both, and none can favour
         one of them.
         """
+        if self.views is not None:
+            return self  # seen to before it was screened
         original = _originals(self.X, self.categorical)
         kept = np.unique(original)
         if len(kept) == len(original):
@@ -245,6 +298,7 @@ def read_problem(
         reading.n_jobs,
         reading.seed,
         reading.forest_error,
+        sample.n_given,
     )
     return problem if reading.all_rows else without_idle_rows(problem)
 

@@ -7,6 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from shaff._typing import BoolArray, FloatArray
 
+# Fewer repeat rows, more blur them (`benchmarks.data`).
 N_NEIGHBOURS = 5
 
 

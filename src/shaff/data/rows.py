@@ -76,9 +76,10 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
 
 
 class RowSample(NamedTuple):
-    """Tables and arrays on the rows that were drawn, and what to say about it."""
+    """Tables and arrays on the rows that were drawn, of how many, and what to say about it."""
 
     arrays: tuple[Any, ...]
+    n_given: int
     notes: tuple[str, ...] = ()
 
 
@@ -98,14 +99,14 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     check_table(arrays[0])
     n_rows = _n_rows(arrays[0])
     if max_rows is None or n_rows <= max_rows:
-        return RowSample(arrays)
+        return RowSample(arrays, n_rows)
     from sklearn.utils.validation import check_consistent_length  # heavy, and rarely needed
 
     with as_user_errors():
         check_consistent_length(*(array for array in arrays if array is not None))
     chosen = draw_rows(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
     note = sample_note(len(chosen), n_rows)
-    return RowSample(tuple(take_rows(array, chosen) for array in arrays), (note,))
+    return RowSample(tuple(take_rows(array, chosen) for array in arrays), n_rows, (note,))
 
 
 def sample_note(n_sample: int, n_rows: int) -> str:

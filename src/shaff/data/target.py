@@ -17,6 +17,7 @@ from shaff._warn import warn
 from shaff.data.columns import MIN_ROWS, is_frame, read_column
 from shaff.errors import InputError, InputTypeError, as_user_errors
 
+# More classes are mostly numbers that were meant as such, and take memory (`benchmarks.memory`).
 MAX_CLASSES = 100
 
 

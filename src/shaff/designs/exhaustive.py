@@ -12,6 +12,7 @@ from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
 # Lists of more subsets would not fit memory; to price as many takes days.
+# `benchmarks.memory` shows what a list costs.
 MAX_PLAYERS, LARGEST_PRICED = 24, 16
 
 

@@ -118,6 +118,7 @@ class ForestPathsDesign:
 
 
 # Repetitions among the draws do not count as evaluations, hence far more draws than subsets.
+# Fewer, and the budget is not reached (`benchmarks.published`).
 _DRAWS_PER_SUBSET = 20
 
 

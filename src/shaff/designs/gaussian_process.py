@@ -20,13 +20,18 @@ from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
 # Candidates for a batch: this many times the pairs of the batch, within the limits.
+# A smaller pool gives a worse design, a larger one only takes time (`benchmarks.designs`).
 POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 # A batch adds this share of what has been evaluated, and never fewer pairs than the second.
+# Larger ones choose by stale hyper-parameters, smaller ones refit too often (`benchmarks.designs`).
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
 # No error bar is believed before this many evaluations, and this many a player.
+# Fewer, and a run may end on a lucky fit (`benchmarks.designs`).
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
 # The tolerance is a share of the error of v(all) that the rows leave, within limits: more rows
 # deserve more subsets.
+# Looser, and the design adds to the error; tighter, and time goes where the rows decide
+# (`benchmarks.accuracy`).
 DATA_SHARE, TOLERANCES = 0.5, (0.0003, 0.003)
 
 
@@ -36,8 +41,8 @@ class GaussianProcessDesign:
     It starts with the single players and their complements. Then, in turn, the hyper-parameters
     of the process are fitted to the values so far, and a batch of pairs is added from a pool of
     candidates whose size is uniform (that is, sampled by leverage score): each time the pair with
-    the largest expected fall of the summed posterior variance of the effects (ALGORITHMS
-    section 5). When all subsets fit the budget, all are proposed at once.
+    the largest expected fall of the summed posterior variance of the effects (docs/theory.md,
+    section 7). When all subsets fit the budget, all are proposed at once.
 
     Parameters
     ----------

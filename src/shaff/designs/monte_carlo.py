@@ -21,6 +21,7 @@ from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets, log_kernel_weight
 
 # Draws to try for each pair that is wanted: past that, what is left is too unlikely to wait for.
+# Fewer, and small games end short of their budget; more only costs time (`benchmarks.designs`).
 MAX_DRAWS_PER_PAIR = 20
 
 

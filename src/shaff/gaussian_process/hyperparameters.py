@@ -17,12 +17,15 @@ from shaff.gaussian_process.posterior import stable_cholesky
 SIGNAL, LINEAR, NOISE, PROXY, RATES = range(5)
 # Log-normal priors in units where g has mean square 1. They are wide on purpose: the rates of all
 # players sum to about 2 (a game with visible but mild interactions), values carry 0.3 % of noise.
+# Narrower, and games outside of the experiments suffer (`benchmarks.designs --calibration`).
 PRIOR_MEAN = np.log([1.0, 0.1, 1e-5, 0.1])
 PRIOR_SD = np.array([2.0, 2.0, 3.0, 2.0])
 RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
+# Without this second start only one of two modes would be tried (`benchmarks.designs`).
 NOISE_STARTS = (1e-3,)
 # Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
+# More costs time, fewer make rates uncertain (`benchmarks.designs`).
 MAX_PAIRS = 300
 
 

@@ -1,9 +1,9 @@
 """The Gaussian process over the subset cube that the solver and the active design share.
 
 The Shapley value depends on a game v only through its odd part g(U) = v(U) - v(complement of U),
-so the process models g alone (ALGORITHMS section 5). A pair {U, complement} is written as a row of
-signs, +1 for the players of U and -1 for the others; the other member of the pair has the opposite
-row and the value -g.
+so the process models g alone (docs/theory.md, section 7). A pair {U, complement} is written as a
+row of signs, +1 for the players of U and -1 for the others; the other member of the pair has the
+opposite row and the value -g.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from sklearn.utils import check_random_state
 
 from shaff._typing import BoolArray, FloatArray
 
+# Less, and copies of a column make the systems singular; more, and the game is another one
+# (`benchmarks.designs`). Subsets at a time: memory only.
 RIDGE = 1e-6
 BLOCK = 256
 

@@ -16,6 +16,8 @@ from shaff.gaussian_process.pairing import Pairing
 from shaff.gaussian_process.posterior import OddPosterior
 from shaff.subsets import Subsets
 
+# Less, and the design error bars are too short; more, and designs go on for nothing
+# (`benchmarks.designs --calibration`).
 OVERCONFIDENCE = 3.0
 
 

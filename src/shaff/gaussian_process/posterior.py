@@ -9,6 +9,7 @@ from shaff._typing import FloatArray
 from shaff.gaussian_process.kernel import OddKernel, Points
 
 # Relative to the largest covariance; the larger ones are for numerical accidents.
+# More would act as noise in the values (`benchmarks.designs`).
 JITTERS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 

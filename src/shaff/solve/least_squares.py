@@ -14,6 +14,7 @@ from shaff.solve.exact import is_complete
 from shaff.subsets import Subsets
 
 # A subset whose residual is free by less than this has fixed the solution by itself.
+# Less, and such a subset alone decides the error bar (`benchmarks.coverage`).
 _LEAST_FREEDOM = 0.1
 
 

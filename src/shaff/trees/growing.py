@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from shaff.trees.bags import check_bootstrap, draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
 from shaff.trees.kinds import is_bagged, is_randomised
 
+# A looser test, or fewer rows: a factor of noise is priced below 0; a stricter one, or more: a
+# weak factor is lost (`benchmarks.data`).
 ORDER_LEVEL = 0.05  # of the test whether the mean targets of categories differ at all
 RARE_ROWS = 5  # in the bag, as in a leaf
 RankArray = npt.NDArray[np.uint32]
@@ -66,6 +69,22 @@ class GrownForest:
         return cls(forest, bags, CategoryOrders.none(), gains)
 
 
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """Where some trees of a forest grow.
+
+    Parameters
+    ----------
+    rows : uint16 array of shape (n_rows,)
+        The bag: how often each row is in it.
+    columns : int array
+        That the trees may split on.
+    """
+
+    rows: npt.NDArray[np.uint16]
+    columns: IntpArray
+
+
 def grow_forest(
     model: Any,
     X: FloatArray,
@@ -77,6 +96,7 @@ def grow_forest(
     row_groups: npt.NDArray[Any] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
+    plots: Sequence[Plot] | None = None,
 ) -> GrownForest:
     """Grow a forest with the settings of a scikit-learn forest.
 
@@ -102,6 +122,8 @@ def grow_forest(
         Further weights that only shape the trees (``class_weight``).
     row_groups : int array of shape (n_rows,) or None
         Rows of one group are in a bag together or not at all.
+    plots : sequence of Plot or None
+        As many trees grow on the rows and columns of each; None draws bags of all rows.
 
     Examples
     --------
@@ -115,17 +137,23 @@ def grow_forest(
     """
     check_bootstrap(model)
     template = _tree_template(model, len(X))
-    n_trees = model.n_estimators
     rng = np.random.RandomState(seed)
-    share = _bag_share(model, len(X))
-    bags = draw_bags(n_trees, len(X), row_groups, rng.randint(2**31 - 1), share, model.bootstrap)
-    seeds = rng.randint(2**31 - 1, size=n_trees)
+    share, bag_seed = _bag_share(model, len(X)), rng.randint(2**31 - 1)
+    if plots is None:
+        bags = draw_bags(model.n_estimators, len(X), row_groups, bag_seed, share, model.bootstrap)
+        seen = [np.arange(X.shape[1])] * len(bags)
+    else:
+        bags = np.stack([plot.rows for plot in plots for _ in range(model.n_estimators)])
+        seen = [plot.columns for plot in plots for _ in range(model.n_estimators)]
+    seeds = rng.randint(2**31 - 1, size=len(bags))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     growth = weight if growth_weight is None else weight * growth_weight
     columns = [_CategoryColumn(X, int(j)) for j in np.flatnonzero(categorical)]
     narrow = X.astype(np.float32)
 
-    def grow(bag: npt.NDArray[np.uint16], tree_seed: int) -> tuple[Any, list[RankArray]]:
+    def grow(
+        bag: npt.NDArray[np.uint16], own: IntpArray, tree_seed: int
+    ) -> tuple[Any, list[RankArray]]:
         inside = np.flatnonzero(bag * weight > 0)
         rows, ranks = narrow[inside], []
         shuffle = np.random.RandomState(tree_seed)
@@ -133,13 +161,16 @@ def grow_forest(
             ranks.append(column.ranks(inside, y[inside], weight[inside], shuffle))
             rows[:, column.index] = column.encode(inside, ranks[-1])
         tree = clone(template).set_params(random_state=tree_seed)
+        rows = rows[:, own]
         return tree.fit(rows, y[inside], sample_weight=bag[inside] * growth[inside]), ranks
 
-    tasks = (delayed(grow)(bag, int(s)) for bag, s in zip(bags, seeds, strict=True))
+    tasks = (delayed(grow)(bag, own, int(s)) for bag, own, s in zip(bags, seen, seeds, strict=True))
     trees, ranks = zip(*Parallel(n_jobs=n_jobs, require="sharedmem")(tasks), strict=True)
-    gains = np.mean([tree.feature_importances_ for tree in trees], axis=0)
+    gains = np.zeros(X.shape[1])
+    for tree, own in zip(trees, seen, strict=True):
+        gains[own] += tree.feature_importances_
     orders = _join_orders(columns, ranks, X.shape[1])
-    return GrownForest(read_forest(list(trees), X.shape[1]), bags, orders, gains)
+    return GrownForest(read_forest(list(trees), X.shape[1], seen), bags, orders, gains / len(trees))
 
 
 class _CategoryColumn:

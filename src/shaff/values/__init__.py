@@ -11,15 +11,15 @@ from shaff.errors import InputError, InputTypeError
 from shaff.protocols import Game, ValueFunction, ValueSetting
 from shaff.trees.boosters import as_regressor, is_booster
 from shaff.trees.kinds import is_forest
-from shaff.values.auto import make_auto
+from shaff.values.auto import make_auto, stacks
 from shaff.values.boosting import fitted_boosting, make_boosting
 from shaff.values.forest import fitted_forest, make_forest
 from shaff.values.smooth import make_smooth
-from shaff.values.stack import make_stack
+from shaff.values.stack import make_stack, run_seeds
 from shaff.values.surrogate import fitted_surrogate, make_surrogate
 from shaff.values.systems import as_game
 
-__all__ = ["VALUES", "fitted_values", "is_projectable", "make_values"]
+__all__ = ["VALUES", "fitted_values", "is_projectable", "make_values", "split_seeds"]
 
 # Those of other systems are in `shaff.values.systems`.
 VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
@@ -61,6 +61,22 @@ def make_values(estimator: Any, problem: Problem) -> Game:
             f"{estimator!r}."
         )
     return make_surrogate(problem, estimator)
+
+
+def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
+    """Of the splits that a value function of that name is averaged over.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values import split_seeds
+    >>> X, y, _ = load_diabetes()
+    >>> split_seeds("boosting", Problem.of(X, y, random_state=3))
+    [3]
+    """
+    stacked = estimator == "stack" or (estimator in (None, "auto") and stacks(problem))
+    return run_seeds(problem, few=True) if stacked else [problem.seed]
 
 
 def _find(name: str) -> Callable[[Problem], ValueFunction | Game]:

@@ -23,9 +23,13 @@ from shaff.values.smooth_basis import (
 )
 
 # The Gram matrix and its eigenvectors are what costs: features, and entries of their matrix.
+# Fewer lose pairs, more take time with the third power (`benchmarks.truth`, `benchmarks.values`).
 MAX_FEATURES = 500
 MAX_ENTRIES = 10**7
+# Where each fold sees columns of its own, and needs a decomposition of its own.
+MAX_FEATURES_BY_FOLD = 200
 # Functions of single columns never take more than this share.
+# Larger, and pairs have no room; smaller, and columns lose their waves (`benchmarks.truth`).
 MAIN_SHARE = 0.6
 
 
@@ -57,6 +61,8 @@ class AnovaRidge:
         What is made of a single column.
     products : list of Products
         One for each fold, for its rows; or one for all.
+    views : bool array of shape (n_folds, n_columns) or None
+        Columns that each fold may see; None means all.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class AnovaRidge:
         bases: list[ColumnBasis],
         kind: Literal["line", "main"],
         products: Sequence[Products] = (),
+        views: BoolArray | None = None,
     ) -> None:
         self._target, self._bases, self._kind = target, bases, kind
         self._products = Products.union(products)
@@ -73,15 +80,27 @@ class AnovaRidge:
         self._centre = features @ target.weight / target.total
         self._known = features - self._centre[:, None]
         self._gram = (self._known * target.weight) @ self._known.T
-        n_single = len(features) - len(self._products)
-        self._allowed = np.ones((max(len(products), 1), len(features)), dtype=bool)
-        for allowed, some in zip(self._allowed, products, strict=False):
-            allowed[n_single:] = self._products.among(some)
+        self._allowed = self._allow(products, views)
+
+    def _allow(self, products: Sequence[Products], views: BoolArray | None) -> BoolArray:
+        """Features of each fold, or of all in one row."""
+        n_folds = max(len(products), 1 if views is None else len(views))
+        allowed = np.ones((n_folds, self.n_features), dtype=bool)
+        for k, some in enumerate(products):
+            # One for all is a list of one.
+            which = slice(None) if len(products) == 1 else k
+            allowed[which, self.n_features - len(self._products) :] = self._products.among(some)
+        return allowed if views is None else allowed & views[:, self._owners].all(axis=1)
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return len(self._known)
+
+    @property
+    def most_in_a_fold(self) -> int:
+        """Number of features of the fold that has most."""
+        return int(self._allowed.sum(axis=1).max())
 
     def leave_out(self, mask: BoolArray) -> LeftOut:
         """Each row predicted without itself at every penalty."""
@@ -132,23 +151,28 @@ class AnovaRidge:
         return np.vstack(parts), np.hstack([np.stack([owner, owner]), pairs])
 
 
-def anova_models(X: FloatArray, target: Target, categorical: BoolArray) -> list[Model]:
+def anova_models(
+    X: FloatArray, target: Target, categorical: BoolArray, views: BoolArray | None = None
+) -> list[Model]:
     """Lines; curves; curves with the products of pairs that matter; with products of all pairs.
 
-    Where pairs are few the last has them all, else the likeliest functions of each.
+    Where pairs are few the last has them all, else the likeliest functions of each. Folds that
+    may see some columns only (``views``) take as many decompositions: they do without the last.
     """
-    room = int(min(MAX_FEATURES, max(MAX_ENTRIES / len(X), 2 * X.shape[1])))
-    most = max(1, int(MAIN_SHARE * room / X.shape[1]))
+    n_seen = X.shape[1] if views is None else int(views.sum(axis=1).max())
+    most_features = MAX_FEATURES if views is None else MAX_FEATURES_BY_FOLD
+    room = int(min(most_features, max(MAX_ENTRIES / len(X), 2 * n_seen)))
+    most = max(1, int(MAIN_SHARE * room / n_seen))
     bases = [
         ColumnBasis(x, target.weight, bool(c), most) for x, c in zip(X.T, categorical, strict=True)
     ]
-    curves = AnovaRidge(X, target, bases, "main")
-    models: list[Model] = [AnovaRidge(X, target, bases, "line"), curves]
-    products, room = Products.all(bases), room - curves.n_features
-    found = found_products(X, products, bases, room, target, curves)
-    for chosen in (found, [likeliest(products, room)]):
+    curves = AnovaRidge(X, target, bases, "main", views=views)
+    models: list[Model] = [AnovaRidge(X, target, bases, "line", views=views), curves]
+    products, room = Products.all(bases), room - curves.most_in_a_fold
+    found = found_products(X, products, bases, room, target, curves, views)
+    for chosen in (found, [likeliest(products, room)] if views is None else []):
         if any(len(some) for some in chosen):
-            models.append(AnovaRidge(X, target, bases, "main", chosen))
+            models.append(AnovaRidge(X, target, bases, "main", chosen, views))
     return models
 
 
@@ -159,13 +183,15 @@ def found_products(
     room: int,
     target: Target,
     curves: AnovaRidge,
+    views: BoolArray | None = None,
 ) -> list[Products]:
     """Products of the pairs that matter, for each fold as the others see it."""
     residuals = choose([curves.leave_out(np.ones(X.shape[1], dtype=bool))], target).residuals
     factors = [b.pair(x) for b, x in zip(bases, X.T, strict=True)]
     out = []
-    for fold in np.unique(target.fold_of):
+    for k, fold in enumerate(np.unique(target.fold_of)):
         weight = np.where(target.fold_of == fold, 0.0, target.weight)
-        found = pairs_that_matter(products, factors, residuals, weight, target.copies)
-        out.append(likeliest(products.take(found), room))
+        own = products if views is None else products.of_columns(views[k])
+        found = pairs_that_matter(own, factors, residuals, weight, target.copies)
+        out.append(likeliest(own.take(found), room))
     return out

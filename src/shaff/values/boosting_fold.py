@@ -19,6 +19,7 @@ from shaff.values.linear_start import LinearStart
 
 MAX_NATIVE_CATEGORIES = 255
 # A booster that splits on categories fits their noise when they have fewer rows than this.
+# Fewer, and factors of noise are priced below 0; more, and real ones lose (`benchmarks.data`).
 ROWS_PER_CATEGORY = 40
 FEW_CATEGORIES = 4
 
@@ -47,7 +48,8 @@ class FoldColumns:
         self._means: dict[int, MeanTargets] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)
         weight, y = data.weight[fold.train], data.y[fold.train]
-        for column in np.flatnonzero(data.categorical):
+        visible = data.visible(fold.train)
+        for column in np.flatnonzero(data.categorical & visible):
             codes = data.X[fold.train, column]
             if native and len(np.unique(codes[~np.isnan(codes)])) <= max_native(len(codes)):
                 self.categorical[column] = True
@@ -55,7 +57,7 @@ class FoldColumns:
                 groups = None if data.row_groups is None else data.row_groups[fold.train]
                 self._means[int(column)] = MeanTargets(codes, y, weight, groups)
         # Libraries stumble over columns without a single value.
-        self._void = np.isnan(data.X[fold.train]).all(axis=0)
+        self._void = np.isnan(data.X[fold.train]).all(axis=0) | ~visible
 
     @property
     def depend_on_output(self) -> bool:

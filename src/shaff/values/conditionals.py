@@ -14,6 +14,7 @@ from shaff._statistics import mid_ranks
 from shaff._typing import BoolArray, FloatArray
 
 RowIndex = npt.NDArray[np.intp] | None
+# Memory only (`benchmarks.memory`).
 POINTS_AT_ONCE = 500
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+# Fewer leaves miss interactions (`benchmarks.accuracy`, experiment 2), more overfit few rows
+# (`benchmarks.truth`).
 FEWEST_LEAVES, MOST_LEAVES, ROWS_PER_LEAF = 20, 31, 250
 FEW_ROWS = 5000
 # Few rows: trees of as many leaves would only tell single rows apart.

@@ -15,13 +15,16 @@ from shaff.errors import InputError, InputTypeError
 from shaff.protocols import Game
 from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
 from shaff.trees.forest import least_leaf
-from shaff.trees.growing import GrownForest, grow_forest
+from shaff.trees.growing import GrownForest, Plot, grow_forest
 from shaff.trees.kinds import has_bags, paper_forest
 from shaff.values.fitting import fit_model
 from shaff.values.projected_forest import ProjectedForest
 
 # Fewer than the paper's: the unbiased error makes up for them.
+# Fewer, and the ensemble error shows; more only takes time (`benchmarks.accuracy`).
 DEFAULT_TREES = 100
+# Trees a fold, where each fold sees columns of its own: no other trees predict its rows.
+FOLD_TREES = 20
 NO_SPLITS = (
     "cv is not used: a forest is measured on the rows out of its bags, which are drawn at random. "
     'Boosting (estimator="boosting") keeps to it.'
@@ -33,6 +36,8 @@ def make_forest(problem: Problem, model: Any = None) -> Game:
 
     Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
     """
+    if problem.views is not None:
+        return _grown_by_fold(problem)
     model = paper_forest(DEFAULT_TREES) if model is None else model
     plain = problem.sample_weight is None and problem.row_groups is None
     if not plain or problem.categorical.any():
@@ -98,12 +103,29 @@ def _projected_game(
     least = least_leaf(model, len(problem.X))
     values = ProjectedForest(problem, grown, min_node_size=least, cell_weight=cell_weight)
     game = Game(values, "forest", grown.gains, grown.forest)
-    if problem.has_splits:
+    if problem.has_splits and problem.views is None:
         return replace(game, notes=(NO_SPLITS,), problem=replace(problem, cv=None))
     return game
 
 
-def _grown(model: Any, problem: Problem) -> GrownForest:
+def _grown_by_fold(problem: Problem) -> Game:
+    """Trees on the training rows of each fold, split on the columns that it may see.
+
+    A row is predicted by the trees of the folds that hold it out: those of others were grown on
+    columns that were chosen with its help.
+    """
+    assert problem.views is not None
+    plots = []
+    for seed in problem.views.seeds:
+        for fold in problem.folds(seed):
+            rows = np.zeros(len(problem.X), dtype=np.uint16)
+            rows[fold.train] = 1
+            plots.append(Plot(rows, np.flatnonzero(problem.visible(fold.train))))
+    model = paper_forest(FOLD_TREES)
+    return _projected_game(model, _grown(model, problem, plots), problem)
+
+
+def _grown(model: Any, problem: Problem, plots: list[Plot] | None = None) -> GrownForest:
     seed = getattr(model, "random_state", None)
     return grow_forest(
         model,
@@ -115,6 +137,7 @@ def _grown(model: Any, problem: Problem) -> GrownForest:
         row_groups=problem.row_groups,
         n_jobs=problem.n_jobs,
         seed=int(seed) if isinstance(seed, int | np.integer) else problem.seed,
+        plots=plots,
     )
 
 

@@ -31,8 +31,8 @@ class GaussianValues(MeanValues):
     empirical conditional distribution (rows weighted by distance), local in their publication and
     priced as v(U) here.
 
-    A fitted model predicts each row with members that have not seen it, as in ALGORITHMS section
-    0. With m independent draws the error of their mean is taken off: ``(y - m_U)²`` is estimated
+    A fitted model predicts each row with members that have not seen it (docs/theory.md, section 1).
+    With m independent draws the error of their mean is taken off: ``(y - m_U)²`` is estimated
     by ``(y - mean)² - variance / m``, which is unbiased for any m, as is the inner variance of
     Song et al. (the same in expectation when y is the model's own output). The empirical
     completion is deterministic and leaves the row itself out.

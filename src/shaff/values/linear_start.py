@@ -12,12 +12,16 @@ from scipy.linalg import cho_factor, cho_solve
 from shaff._statistics import normal_scores
 from shaff._typing import BoolArray, FloatArray
 from shaff.data.folds import Fold
+from shaff.data.problem import Problem
 from shaff.values.categories import MeanTargets
 
 Scale = Literal["linear", "normal_scores", "quadratic"]
 # Penalty per unit of training weight on standardised columns.
+# A narrower grid ends at its edge for few rows or many columns (`benchmarks.values`).
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Limits of the quadratic scale.
+# Fewer rows a feature overfit small data (`benchmarks.truth`); more features or entries take
+# time and memory (`benchmarks.values`, `benchmarks.memory`).
 ROWS_PER_FEATURE = 15
 MAX_FEATURES = 300
 MAX_ENTRIES = 2**25
@@ -41,6 +45,8 @@ class LinearStart:
         a column changes nothing; or the columns, their squares and their products.
     row_groups : array of shape (n_rows,) or None
         Rows of one group know the mean target of a category without each other.
+    visible : bool array of shape (n_columns,) or None
+        Columns that the fits may use; None means all.
 
     Notes
     -----
@@ -56,6 +62,7 @@ class LinearStart:
         categorical: BoolArray,
         scale: Scale,
         row_groups: npt.NDArray[Any] | None = None,
+        visible: BoolArray | None = None,
     ) -> None:
         self.fold, self.categorical, self.scale = fold, categorical, scale
         self._groups = None if row_groups is None else row_groups[fold.train]
@@ -74,11 +81,19 @@ class LinearStart:
         self._mean = _weighted_nanmean(features, self._weight)
         spread = np.sqrt(_weighted_nanmean((features - self._mean) ** 2, self._weight))
         self._scale = np.where(spread > 1e-12 * (1 + np.abs(self._mean)), spread, np.inf)
+        if visible is not None:
+            self._scale[~visible[owner]] = np.inf
         self.y_mean = self._weight @ self._y / total
         Z = self._standardise(features)
         self._gram = Z.T @ (Z * self._weight[:, None]) / total
         self._moment = Z.T @ ((self._y - self.y_mean) * self._weight[:, None]) / total
         self._offset = self._weight @ Z / total
+
+    @classmethod
+    def of(cls, data: Problem, fold: Fold, scale: Scale) -> LinearStart:
+        """On the columns of a problem that the fold may see."""
+        visible, groups = data.visible(fold.train), data.row_groups
+        return cls(data.X, data.y, data.weight, fold, data.categorical, scale, groups, visible)
 
     def features(self, X: FloatArray, training: bool = False) -> FloatArray:
         """Standardised features of rows; `training` says that they are the training rows."""

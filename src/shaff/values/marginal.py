@@ -14,6 +14,7 @@ from shaff.values.held_out import fit_held_out, model_output
 from shaff.values.means import MeanValues
 from shaff.values.tree_expectation import BackgroundArray, held_out_expectation
 
+# Memory only (`benchmarks.memory`).
 ROWS_AT_ONCE = 200_000
 
 
@@ -23,7 +24,7 @@ class MarginalValues(MeanValues):
     The conditional expectation of kernelSHAP (Lundberg & Lee 2017), SAGE and Covert & Lee (2020),
     right only when the columns in U are independent of the others. The model is fitted once; each
     row is priced with models that have not seen it (out-of-bag trees, or the model of its fold),
-    as in ALGORITHMS section 0. The draws of the unknown columns are rows of X: fresh ones for
+    as in docs/theory.md, section 1. The draws of the unknown columns are rows of X: fresh ones for
     every subset, the same for all rows. With m draws the published estimate, kept here, exceeds
     the squared error by about 1/m of the variance of the model over the draws.
 

@@ -18,6 +18,7 @@ from shaff.protocols import Values
 from shaff.subsets import Subsets
 from shaff.values.outcome import Outcome
 
+# Subsets at a time: memory only (`benchmarks.memory`).
 BLOCK = 8
 
 

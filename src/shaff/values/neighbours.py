@@ -12,6 +12,8 @@ from shaff.data.problem import Problem
 from shaff.values.means import MeanValues, refuse_missing
 
 JITTER = 1e-7
+# Distances that one query may take: nothing ends it before it is done (`benchmarks.interrupt`).
+DISTANCES_AT_ONCE = 2 * 10**7
 
 
 class NeighbourValues(MeanValues):
@@ -19,7 +21,7 @@ class NeighbourValues(MeanValues):
 
     The given-data estimator of Broto, Bachoc & Depecker (2020): for each row the sample variance
     of y over the row and its ``n_neighbours - 1`` nearest ones in the columns of U. No model is
-    fitted. This is not the out-of-sample error of ALGORITHMS section 0: that of the mean of the
+    fitted. This is not the out-of-sample error (docs/theory.md, section 1): that of the mean of the
     other neighbours would count their noise as well, the sample variance does not. `predict`
     gives that mean of the other neighbours.
 
@@ -77,5 +79,17 @@ class NeighbourValues(MeanValues):
 
     def _nearest(self, points: FloatArray, queries: FloatArray | None) -> npt.NDArray[np.intp]:
         """The nearest points, without the row itself when ``queries`` is None."""
-        index = NearestNeighbors(n_neighbors=self.n_neighbours - 1).fit(points)
-        return np.asarray(index.kneighbors(queries, return_distance=False), dtype=np.intp)
+        itself = queries is None
+        index = NearestNeighbors(n_neighbors=self.n_neighbours - 1 + itself).fit(points)
+        asked = points if queries is None else queries
+        size = max(1, DISTANCES_AT_ONCE // len(points))
+        blocks = [asked[start : start + size] for start in range(0, len(asked), size)]
+        found = np.concatenate([index.kneighbors(b, return_distance=False) for b in blocks])
+        return _without_itself(found) if itself else np.asarray(found, dtype=np.intp)
+
+
+def _without_itself(found: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Neighbours of all rows in turn but the row, which is near the front; else but the first."""
+    others = found != np.arange(len(found))[:, None]
+    others[others.all(axis=1), 0] = False
+    return np.asarray(found[others].reshape(len(found), found.shape[1] - 1), dtype=np.intp)

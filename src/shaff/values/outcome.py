@@ -18,6 +18,7 @@ from shaff.protocols import Values
 from shaff.subsets import Subsets
 
 # Influences of single outputs are kept up to so many numbers a block of subsets.
+# Memory only (`benchmarks.memory`).
 MAX_OUTPUT_INFLUENCES = 2**27
 
 
@@ -126,7 +127,7 @@ class Outcome:
             NaN where a row has no out-of-sample prediction; such rows drop out for all of the
             subsets, and count as average ones in the influences.
         influences : bool
-            Also return each row's influence on v (ALGORITHMS section 6).
+            Also return each row's influence on v (docs/theory.md, section 8).
         corrected : float array of shape (n_subsets, n_rows, n_outputs) or None
             The errors less what the variance of the learner adds to them.
 
@@ -202,7 +203,7 @@ class Outcome:
     def _influence(
         self, errors: FloatArray, usable: BoolArray, squares: FloatArray, variance: float
     ) -> npt.NDArray[np.float32]:
-        """Centred (ALGORITHMS section 6), times the row's weight."""
+        """Centred (docs/theory.md, section 8), times the row's weight."""
         if variance <= 0:
             return np.zeros(errors.shape, dtype=np.float32)
         weight = np.where(usable, self.weight, 0.0)

@@ -1,4 +1,4 @@
-"""Projected boosting: the accurate value function (ALGORITHMS section 3)."""
+"""Projected boosting: the accurate value function (docs/theory.md, section 4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shaff._seeds import LARGEST_SEED
 from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
-from shaff.data.folds import Fold, make_folds
+from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Values
@@ -30,24 +30,34 @@ from shaff.values.outcome import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
+# Shorter stages stop on noise, longer ones grow trees for nothing; scouts that are shorter or see
+# fewer rows choose a wrong start (`benchmarks.values` for errors and times).
 STAGE_TREES = 50
 MAX_TREES = 500
 SCOUT_TREES = 50
 SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
 # A stage must raise the probes' mean value by this much for boosting to go on.
+# Larger, and weak signals get no trees; smaller, and trees fit noise (`benchmarks.truth`).
 MIN_IMPROVEMENT = 2e-4
 # So many trees are grown without one where a scout had to look twice.
+# Fewer, and signals without main effects are missed (`benchmarks.truth`).
 PATIENCE = 100
 # Leaves of a scout for small trees; trees of one that is asked again.
-FEW_LEAVES, PATIENT_TREES = 6, 200
+# Without them rare classes and late signals are lost (`benchmarks.data`, `benchmarks.truth`).
+FEW_LEAVES, PATIENT_TREES = 6, 150
+# Less shrinkage overfits small subsets, more shrinks the effects (`benchmarks.values`).
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
+# Fewer probes choose by luck (`benchmarks.seeds`).
 N_PROBES = 8
+# Smaller blocks share fewer cells (`benchmarks.values`), larger waves take memory
+# (`benchmarks.memory`).
 BLOCK_SUBSETS = 64
 WAVE_SUBSETS = 512
 WAVE_BYTES = 2**28
 # Shares of the trees after which a subset may stop.
+# Without early stops small subsets overfit (`benchmarks.values`).
 STOPPING_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -127,9 +137,10 @@ class ProjectedBoosting:
         with threadpool_limits(1, user_api="blas"):
             if like is None:
                 self._choose_start(start)
+                self._grow()
             else:
                 self._start_like(like)
-            self._grow()
+                self._grow_at_once(like.n_trees_)
             self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
 
     @classmethod
@@ -232,7 +243,7 @@ class ProjectedBoosting:
         self._data = data
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
-        self.folds = make_folds(len(data.X), data.cv, data.row_groups, self._seed, data.y)
+        self.folds = data.folds(data.seed)
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         self._probes = self._masks(_probes(self.n_players, rng))
@@ -259,8 +270,7 @@ class ProjectedBoosting:
 
     def _start_like(self, other: ProjectedBoosting) -> None:
         """What another run has chosen, without scouts of its own."""
-        self.start_, self.gains, self._trees_help = other.start_, other.gains, other._trees_help
-        self._estimator, self._patience = other._estimator, other._patience
+        self.start_, self.gains, self._estimator = other.start_, other.gains, other._estimator
         starts = [Start() for _ in self.folds]
         if self.start_ != "constant":
             _, starts = self._best_linear((self.start_,))
@@ -304,14 +314,10 @@ class ProjectedBoosting:
         """The scale of the columns, and the penalty, with the smallest held-out error."""
         data, candidates = self._data, []
         n_train = min(len(fold.train) for fold in self.folds)
-        usable = [s for s in scales if fits(s, n_train, data.X.shape[1]) or len(scales) == 1]
+        n_columns = max(int(data.visible(fold.train).sum()) for fold in self.folds)
+        usable = [s for s in scales if fits(s, n_train, n_columns) or len(scales) == 1]
         for scale in usable:
-            linear = [
-                LinearStart(
-                    data.X, data.y, data.weight, fold, data.categorical, scale, data.row_groups
-                )
-                for fold in self.folds
-            ]
+            linear = [LinearStart.of(data, fold, scale) for fold in self.folds]
             features = [part.fold_features(data.X) for part in linear]
             penalty, error = choose_penalty(linear, features, data.y, data.weight, self._probes)
             candidates.append((error, scale, [Start(part, penalty) for part in linear]))
@@ -367,10 +373,7 @@ class ProjectedBoosting:
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
         if not self._staged:
-            self._fit(
-                self._models, [self._new_clones(m, self._estimator, None) for m in self._models]
-            )
-            self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
+            self._grow_at_once(None)
             return
         clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
         residuals = [model.start_residual(self._probes) for model in self._models]
@@ -384,6 +387,13 @@ class ProjectedBoosting:
                 best, self.n_trees_ = error, grown
         for model in self._models:
             model.set_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
+
+    def _grow_at_once(self, n_trees: int | None) -> None:
+        """Fit the boosters with so many trees; None means as many as the estimator wants."""
+        if n_trees != 0:
+            clones = [self._new_clones(m, self._estimator, n_trees) for m in self._models]
+            self._fit(self._models, clones)
+        self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
 
     def _grow_stage(self, clones: list[list[Any]], residuals: list[FloatArray], grown: int) -> None:
         for parts in clones:

@@ -20,6 +20,8 @@ from shaff.trees.forest import RankedData
 from shaff.trees.growing import GrownForest
 from shaff.values.outcome import Outcome
 
+# Fewer blocks make the ensemble error uncertain (`benchmarks.coverage`), larger tasks take memory
+# (`benchmarks.memory`) or leave the cache (`benchmarks.kernel`).
 N_TREE_BLOCKS = 10
 _CELLS_PER_TASK = 8_000_000  # doubles that one task may hold at a time
 _CELLS_AT_ONCE = 250_000  # of which, numbers that are worked on together

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from shaff._seeds import draw_seed
 from shaff._typing import FloatArray
-from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
 from shaff.protocols import Values
 from shaff.subsets import Subsets
@@ -41,16 +39,10 @@ class RidgeValues:
 
     def __init__(self, problem: Problem, *, scale: Scale = "linear") -> None:
         data = self._data = problem
-        seed = draw_seed(problem.seed)
-        folds = make_folds(len(data.X), data.cv, data.row_groups, seed, data.y)
+        folds = problem.folds(problem.seed)
         self._outcome = Outcome.held_out(data, folds)
         with threadpool_limits(1, user_api="blas"):
-            self._starts = [
-                LinearStart(
-                    data.X, data.y, data.weight, fold, data.categorical, scale, data.row_groups
-                )
-                for fold in folds
-            ]
+            self._starts = [LinearStart.of(data, fold, scale) for fold in folds]
             self._features = [start.fold_features(data.X) for start in self._starts]
             everything = np.ones((1, data.X.shape[1]), dtype=bool)
             self.penalty, _ = choose_penalty(

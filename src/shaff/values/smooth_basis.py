@@ -15,18 +15,24 @@ from scipy.special import chdtrc, ndtri
 
 from shaff._typing import BoolArray, FloatArray, IntpArray
 
+# Fewer waves miss what bends, more take time and noise (`benchmarks.truth`, Ishigami).
 MAIN_WAVES, PAIR_WAVES = 8, 4
+# Heavy tails decide the fit without it (`benchmarks.truth`, log-normal).
 CLIP = 6.0
 # An indicator of half of the rows then has the variance of a standardised column.
 INDICATOR_SCALE = 2.0
+# Fewer lose levels, more take time (`benchmarks.data`).
 MAX_LEVELS = 64
 # Directions of less variance than this share of the first are rounding.
 RANK_TOLERANCE = 1e-10
 # A product has half of the scale that its factors would give it.
+# Larger, and pairs of noise are fitted; smaller, and products are shrunk (`benchmarks.truth`).
 PAIR_SCALE = 0.5
 # Columns times factors whose products are thought of at all: with many columns fewer factors.
+# More takes time and finds chance pairs (`benchmarks.values`).
 MAX_FACTORS = 300
 # A pair of columns without an interaction is found this rarely, all pairs together.
+# Looser, and pairs of noise are fitted; stricter, and weak products are lost (`benchmarks.truth`).
 SCREEN_LEVEL = 0.01
 
 
@@ -232,6 +238,10 @@ class Products:
         """Some of the products."""
         first, second, left, right = self.keys[kept].T
         return Products(first, second, left, right, self.variances[kept])
+
+    def of_columns(self, columns: BoolArray) -> Products:
+        """Those of two of these columns."""
+        return self.take(columns[self.first] & columns[self.second])
 
     def values(self, factors: list[FloatArray]) -> FloatArray:
         """The products, one a row: shape (n_products, n)."""

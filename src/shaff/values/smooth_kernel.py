@@ -18,17 +18,22 @@ from shaff._typing import BoolArray, FloatArray, IntpArray
 from shaff.values.leave_out import LeftOut, Spectrum, Target, leave_out, ridge_slopes
 from shaff.values.smooth_basis import CategoryColumn, NumericColumn
 
+# Fewer waves miss what bends; fewer landmarks or likelihood rows blur the kernel, more take time
+# (`benchmarks.truth` for errors, `benchmarks.values` for cost).
 WAVES = 16
-MAX_LANDMARKS = 200
+MAX_LANDMARKS = 150
 MIN_LIKELIHOOD_ROWS, MAX_LIKELIHOOD_ROWS = 10, 400
 MAX_STEPS = 40
 # Prior of log theta, and the smallest theta relative to the largest: a column that tells nothing
 # beside all others may tell much without them.
+# Without prior or floor, columns that copies stand for get nothing (`benchmarks.truth`).
 LOG_THETA, LOG_THETA_SD = np.log(0.1), 2.0
 THETA_FLOOR = 0.02
 LOG_NOISE, LOG_NOISE_SD = np.log(0.1), 3.0
+# Outliers of y would choose theta without it (`benchmarks.truth`, log-normal).
 CLIP_SPREADS = 3.0 * 1.4826
 # The mean is not penalised; this is much beside kernels of mean diagonal 1.
+# A penalised mean rejects true nulls (`benchmarks.coverage`).
 CONSTANT = 10.0
 JITTER = 1e-9
 

@@ -27,8 +27,10 @@ from shaff.values.smooth import SmoothValues
 # Subsets at a time: the predictions of all parts in all runs are held for each.
 BLOCK = 16
 # Few rows: the luck of one split decides much, and another split costs little.
+# Fewer runs leave the answer to luck (`benchmarks.seeds`), more take time (`benchmarks.pairs`).
 MAX_RUNS, MIN_RUNS, RUN_ROWS = 5, 2, 1600
 # Rows up to which each run of boosting makes its own choices.
+# Fewer, and one lucky choice is in all runs (`benchmarks.seeds`).
 OWN_CHOICES = 600
 
 
@@ -133,7 +135,7 @@ class StackedValues:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
         tables = np.concatenate([self._runs(block)[0].mean(axis=2) for block in _blocks(subsets)])
         if rows is None:
-            return np.stack([self._combine(table, self.fold_of[0])[0] for table in tables])
+            return np.stack([self._average(table)[0] for table in tables])
         smooth = () if self._smooth is None else (self._smooth.predict(subsets, rows),)
         new = np.stack([*(part.predict(subsets, rows) for part in self.parts), *smooth], axis=1)
         mixes = [self._mix(table) for table in tables]
@@ -152,7 +154,7 @@ class StackedValues:
     def _price(self, subsets: Subsets, influences: bool) -> Values:
         tables, leverages = self._runs(subsets)
         means = tables.mean(axis=2)
-        combined = [self._combine(table, self.fold_of[0]) for table in means]
+        combined = [self._average(table) for table in means]
         errors = (self.outcome.y - np.stack([mean for mean, _ in combined])) ** 2
         corrected = None
         if leverages is not None:
@@ -171,6 +173,12 @@ class StackedValues:
             means = np.stack([self._combine(table, fold_of)[0] for table in tables[:, :, r]])
             out[:, r] = self.outcome.values(subsets, (self.outcome.y - means) ** 2).v
         return out
+
+    def _average(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Combination and weight of the last part as every division into folds has them, averaged:
+        where an outlier falls would decide much."""
+        found = [self._combine(table, fold_of) for fold_of in self.fold_of]
+        return np.mean([c for c, _ in found], axis=0), np.mean([w for _, w in found], axis=0)
 
     def _combine(self, table: FloatArray, fold_of: IntpArray) -> tuple[FloatArray, FloatArray]:
         """Each row's combination as the other folds have it, NaN where a part has none; and the
@@ -301,9 +309,17 @@ def make_stack(problem: Problem) -> Game:
     subset, and averaged over several splits."""
     if problem.has_splits:
         raise InputError(NO_SPLITS)
-    rng = np.random.RandomState(problem.seed)
-    seeds = [problem.seed, *rng.randint(LARGEST_SEED, size=n_runs(problem) - 1).tolist()]
+    seeds = run_seeds(problem)
     return stacked(problem, seeds, _boosting_runs(problem, seeds), make_forest(problem))
+
+
+def run_seeds(problem: Problem, few: bool = False) -> list[int]:
+    """A seed for each run; ``few`` asks for as few as there may be."""
+    if problem.views is not None:
+        return problem.views.seeds
+    rng = np.random.RandomState(problem.seed)
+    n_more = (MIN_RUNS if few else n_runs(problem)) - 1
+    return [problem.seed, *rng.randint(LARGEST_SEED, size=n_more).tolist()]
 
 
 def _boosting_runs(problem: Problem, seeds: list[int]) -> list[Game]:
@@ -311,7 +327,13 @@ def _boosting_runs(problem: Problem, seeds: list[int]) -> list[Game]:
     first = make_boosting(replace(problem, seed=seeds[0]))
     assert isinstance(first.values, ProjectedBoosting)
     like = first.values if problem.n_units > OWN_CHOICES else None
-    return [first, *(make_boosting(replace(problem, seed=s), like=like) for s in seeds[1:])]
+    games = [first]
+    for seed in seeds[1:]:
+        # The forest is one more to grow.
+        problem.tell(len(games), len(seeds) + 1)
+        games.append(make_boosting(replace(problem, seed=seed), like=like))
+    problem.tell(len(seeds), len(seeds) + 1)
+    return games
 
 
 def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Game) -> Game:
@@ -325,8 +347,8 @@ def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Ga
     ]
     values = StackedValues(parts, problem, fold_of, SmoothValues(problem, fold_of))
     note = (
-        "Stack of ridge, projected forest, projected boosting and smooth regressions, averaged "
-        f"over {len(seeds)} splits."
+        "The model is a blend of four kinds (linear, forest, boosted trees, smooth curves), "
+        f"averaged over {len(seeds)} splits of the rows."
     )
     gains = np.mean([game.gains for game in boosting if game.gains is not None], axis=0)
     return Game(values, "stack", gains, forest.forest, (note,))

@@ -1,0 +1,136 @@
+"""What the columns that do not play say together: one score, by a penalised fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+
+from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff.data.folds import make_folds
+from shaff.data.problem import Problem
+from shaff.values.categories import MeanTargets
+
+# Penalties to choose from, on standardised columns and relative to the weight of the rows: many
+# columns that tell little each want a large one.
+PENALTIES = (0.03, 0.3, 3.0, 30.0)
+INNER_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """A ridge regression of y on some columns, fitted on some rows.
+
+    Parameters
+    ----------
+    columns : int array
+    mean, scale : float arrays of shape (n_columns,)
+        To standardise them.
+    slopes : float array of shape (n_columns, n_outputs)
+    codes : dict of int to MeanTargets
+        How categories become numbers: place among the columns to mean targets.
+    """
+
+    columns: IntpArray
+    mean: FloatArray
+    scale: FloatArray
+    slopes: FloatArray
+    codes: dict[int, MeanTargets]
+
+    def score(self, X: FloatArray) -> FloatArray:
+        """Of rows that it was not fitted on, shape (n_rows, n_outputs)."""
+        numbers = X[:, self.columns]
+        for place, means in self.codes.items():
+            numbers[:, place] = means.transform(X[:, self.columns[place]])[:, 0]
+        return _standardised(numbers, self.mean, self.scale) @ self.slopes
+
+
+def fit_others(
+    problem: Problem, train: IntArray, columns: IntpArray, seed: int
+) -> tuple[Others, FloatArray]:
+    """The fit, and its scores of all rows: those that it is trained on are scored by fits that
+    leave them out, so that no learner takes the score for more than it is worth."""
+    y, weight = problem.y[train], problem.weight[train]
+    groups = None if problem.row_groups is None else problem.row_groups[train]
+    X, codes = _numbers(problem, train, columns)
+    mean = _weighted_mean(X, weight)
+    spread = np.sqrt(_weighted_mean((X - mean) ** 2, weight))
+    scale = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf)
+    centred = y - weight @ y / weight.sum()
+    ridge = _Ridge(_standardised(X, mean, scale), centred, weight)
+    scores, penalty = ridge.cross_fitted(_inner_tests(len(train), groups, seed))
+    others = Others(columns, mean, scale, ridge.slopes(penalty), codes)
+    out = others.score(problem.X)
+    out[train] = scores
+    return others, out
+
+
+def _numbers(
+    problem: Problem, train: IntArray, columns: IntpArray
+) -> tuple[FloatArray, dict[int, MeanTargets]]:
+    """Columns of the training rows, categories as mean targets."""
+    X, y, weight = problem.X[train][:, columns], problem.y[train], problem.weight[train]
+    groups = None if problem.row_groups is None else problem.row_groups[train]
+    codes = {
+        int(k): MeanTargets(X[:, k], y, weight, groups)
+        for k in np.flatnonzero(problem.categorical[columns])
+    }
+    for place, means in codes.items():
+        X[:, place] = means.transform_training()[:, 0]
+    return X, codes
+
+
+def _inner_tests(n_rows: int, groups: npt.NDArray[Any] | None, seed: int) -> list[IntArray]:
+    """Rows in folds; those of a group in one, unless it is the only one."""
+    n_units = n_rows if groups is None else len(np.unique(groups))
+    if n_units < 2:
+        groups, n_units = None, n_rows
+    return [f.test for f in make_folds(n_rows, min(INNER_FOLDS, n_units), groups, seed)]
+
+
+class _Ridge:
+    """Ridge fits on all rows or without some, in whichever of the two forms is smaller."""
+
+    def __init__(self, Z: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        root = np.sqrt(weight)[:, None]
+        self.plain, self.Z, self.y, self.total = Z, Z * root, y * root, weight.sum()
+        self.weight, self.target = weight, y
+        self.dual = Z.shape[0] < Z.shape[1]
+        self.gram = self.Z @ self.Z.T if self.dual else self.Z.T @ self.Z
+
+    def cross_fitted(self, tests: list[IntArray]) -> tuple[FloatArray, float]:
+        """Scores of the rows by fits without them, at the penalty that is best for all."""
+        scores = np.zeros((len(PENALTIES), *self.y.shape))
+        for test in tests:
+            train = np.ones(len(self.y), dtype=bool)
+            train[test] = False
+            gram = self.gram
+            if not self.dual:
+                gram = gram - self.Z[test].T @ self.Z[test]
+            for k, penalty in enumerate(PENALTIES):
+                scores[k, test] = self.plain[test] @ self._solve(gram, train, penalty)
+        errors = [self.weight @ ((self.target - score) ** 2).sum(axis=1) for score in scores]
+        best = int(np.argmin(errors))
+        return scores[best], PENALTIES[best]
+
+    def slopes(self, penalty: float) -> FloatArray:
+        return self._solve(self.gram, np.ones(len(self.y), dtype=bool), penalty)
+
+    def _solve(self, gram: FloatArray, train: BoolArray, penalty: float) -> FloatArray:
+        some = gram[np.ix_(train, train)] if self.dual else gram
+        factor = cho_factor(some + penalty * self.total * np.eye(len(some)), overwrite_a=True)
+        if self.dual:
+            return np.asarray(self.Z[train].T @ cho_solve(factor, self.y[train]))
+        return np.asarray(cho_solve(factor, self.Z[train].T @ self.y[train]))
+
+
+def _weighted_mean(X: FloatArray, weight: FloatArray) -> FloatArray:
+    there = ~np.isnan(X)
+    return np.asarray(weight @ np.where(there, X, 0.0) / np.maximum(weight @ there, 1e-300))
+
+
+def _standardised(X: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
+    return np.nan_to_num((X - mean) / scale, nan=0.0)

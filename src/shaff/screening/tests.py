@@ -1,0 +1,143 @@
+"""How plainly each column, or player, tells something about y: quick tests, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
+from scipy.stats import rankdata
+
+from shaff._statistics import equal_means_p_value
+from shaff._typing import BoolArray, FloatArray, IntpArray
+
+# Waves of a column's ranks that y is compared with, beside the column and its square.
+WAVES = 4
+# A block of columns is tested together where it has this many rows a column.
+ROWS_PER_COLUMN = 4
+# Columns at a time.
+BLOCK = 256
+# Ridge penalty, a share of the rows, of the curves that are taken off before looking again.
+CURVE_PENALTY = 0.05
+
+
+class ColumnTests:
+    """Tests of the columns of a table against any targets.
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+        NaN is missing.
+    categorical : bool array of shape (n_columns,)
+
+    Notes
+    -----
+    A column of numbers is compared with y by their correlation, as it is, squared, and by waves of
+    its ranks; a column of categories by the means of y in them; and its being missing counts too.
+    Each comparison is chi-square with one degree of freedom, or F, where the column tells nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.screening.tests import ColumnTests
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> tests = ColumnTests(X, np.zeros(3, dtype=bool))
+    >>> (tests.p_values(X[:, [0]] + X[:, [1]] ** 2) < 0.001).tolist()
+    [True, True, False]
+    """
+
+    def __init__(self, X: FloatArray, categorical: BoolArray) -> None:
+        self.X, self.categorical = X, categorical
+        self._there = ~np.isnan(X)
+        self._whole = bool(self._there.all())
+
+    def p_values(self, y: FloatArray) -> FloatArray:
+        """The smallest of each column's tests against targets of shape (n_rows, n_targets)."""
+        out = chdtrc(1, self._scores(y))
+        for j in np.flatnonzero(self.categorical):
+            known = self._there[:, j]
+            if known.any():
+                out[j] = min(float(out[j]), _means_differ(self.X[known, j], y[known]))
+        return np.asarray(out)
+
+    def _scores(self, y: FloatArray) -> FloatArray:
+        """Number of rows times the largest squared correlation of each column's features."""
+        targets = _unit(y)
+        out = np.zeros(self.X.shape[1])
+        for first in range(0, len(out), BLOCK):
+            block = slice(first, first + BLOCK)
+            for feature in self.features(block):
+                squared = (_unit(feature).T @ targets) ** 2
+                out[block] = np.maximum(out[block], squared.max(axis=1))
+        return len(y) * out
+
+    def features(self, columns: slice | IntpArray) -> list[FloatArray]:
+        """Functions of columns, each of shape (n_rows, n_columns): centred, 0 where missing or
+        where the column holds categories."""
+        X, there = self.X[:, columns], self._there[:, columns]
+        numeric = ~self.categorical[columns]
+        if self._whole:
+            ranks = rankdata(X, axis=0) / len(X)
+        else:
+            ranks = rankdata(X, axis=0, nan_policy="omit") / np.maximum(there.sum(axis=0), 1)
+        centred = _centred(X, there)
+        raw = [centred, _centred(centred**2, there)]
+        raw += [_centred(np.cos(np.pi * k * ranks), there) for k in range(1, WAVES + 1)]
+        missing = [] if self._whole else [_centred(there.astype(float), np.ones_like(there))]
+        return [feature * numeric for feature in raw] + missing
+
+    def without(self, y: FloatArray, columns: IntpArray) -> FloatArray:
+        """What ridge regressions on curves of some columns leave of y."""
+        features = np.hstack([_unit(f) for f in self.features(columns)])
+        features = features[:, (features**2).sum(axis=0) > 0]
+        gram = features.T @ features + CURVE_PENALTY * np.eye(features.shape[1])
+        centred = y - y.mean(axis=0)
+        return np.asarray(centred - features @ np.linalg.solve(gram, features.T @ centred))
+
+
+def player_p_values(
+    tests: ColumnTests, y: FloatArray, players: Sequence[IntpArray]
+) -> npt.NDArray[np.float64]:
+    """p-values of players: of their only column; of the best of several, adjusted for their
+    number, or of all together."""
+    single = tests.p_values(y)
+    out = np.ones(len(players))
+    for k, columns in enumerate(players):
+        out[k] = min(1.0, len(columns) * float(single[columns].min(initial=1.0)))
+        if 1 < len(columns) <= len(y) / ROWS_PER_COLUMN:
+            out[k] = min(out[k], _together(tests, y, columns))
+    return out
+
+
+def _together(tests: ColumnTests, y: FloatArray, columns: IntpArray) -> float:
+    """Of least squares on a block of columns."""
+    basis, size, _ = np.linalg.svd(tests.features(columns)[0], full_matrices=False)
+    rank = int((size > 1e-9 * max(size[0], 1e-300)).sum())
+    explained = ((basis[:, :rank].T @ _unit(y)) ** 2).sum(axis=0).max()
+    return float(chdtrc(rank, len(y) * explained)) if rank else 1.0
+
+
+def _means_differ(codes: FloatArray, outputs: FloatArray) -> float:
+    """Smallest p-value of the F-tests of equal mean targets of the categories."""
+    levels = np.unique(codes, return_inverse=True)[1]
+    count = np.bincount(levels)
+    centred = outputs - outputs.mean(axis=0)
+    total = np.stack([np.bincount(levels, weights=output) for output in centred.T])
+    between = (total**2 / count).sum(axis=1)
+    within = (centred**2).sum(axis=0) - between
+    return equal_means_p_value(between, within, len(count), len(codes))
+
+
+def _centred(x: FloatArray, there: BoolArray) -> FloatArray:
+    known = np.where(there, x, 0.0)
+    mean = known.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.asarray(np.where(there, x - mean, 0.0))
+
+
+def _unit(x: FloatArray) -> FloatArray:
+    """Centred columns of length 1, or 0 where they do not vary."""
+    centred = x - x.mean(axis=0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    least = 1e-12 * (1 + np.abs(x).max(axis=0, initial=0.0)) * np.sqrt(len(x))
+    return np.asarray(centred / np.where(size > least, size, np.inf))
