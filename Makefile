@@ -1,21 +1,23 @@
-# make demo | test | slow-test | lint | format | docs | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | test | slow-test | lint | format | docs | screenshots | bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 WHEEL := build/wheel
+comma := ,
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
-  $(shell find src cpp -type f \( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.hpp' \) ! -path '*/tests/*')
+  $(shell find src cpp -type f \( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.hpp' \
+    -o -name '*.html' -o -name '*.css' -o -name '*.js' \) ! -path '*/tests/*')
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 # What depends on other packages, for their lowest versions and for other versions of Python.
 CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py trees.py stack.py \
   projected_boosting.py projected_forest.py tree_values.py presets.py plots.py paper.py \
-  cli.py table_files.py fuzz.py)
+  cli.py cli_broken.py table_files.py sources.py hints.py fuzz.py)
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
 .PHONY: demo test lint format cpp-test python-test slow-test lowest-test \
-  other-pythons-test docs bench-kernel clean
+  other-pythons-test docs screenshots browser bench-kernel clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
@@ -35,14 +37,23 @@ format: .venv/.test
 	$(BIN)/ruff format .
 	$(if $(CPP),$(BIN)/clang-format -i $(CPP))
 
+# Address and undefined behaviour over every kernel and width; races over what threads run.
 cpp-test: .venv/.test
-	$(BIN)/cmake -S . -B build/sanitized -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=ON > build/cmake.log
-	$(BIN)/cmake --build build/sanitized
-	$(BIN)/ctest --test-dir build/sanitized --output-on-failure
+	$(call sanitized,address,-O1,all)
+	$(BIN)/ctest --test-dir build/sanitized-address --output-on-failure
+	$(call sanitized,thread,-O1,test_threads)
+	$(BIN)/ctest --test-dir build/sanitized-thread --output-on-failure -R test_threads
+
+# $(call sanitized,sanitizer,flags,target); a warning is an error.
+define sanitized
+	$(BIN)/cmake -S . -B build/sanitized-$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=$(2) -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
+	  -DSHAFF_PYTHON=OFF -DSHAFF_TESTS=ON -DSHAFF_SANITIZE=$(1) > build/cmake.log
+	$(BIN)/cmake --build build/sanitized-$(1) --target $(3)
+endef
 
 # The installed package is tested, its doctests included, never the source folder.
-python-test: .venv/.test
+python-test: .venv/.test browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) --pyargs shaff tests
 
 slow-test: .venv/.test
@@ -56,6 +67,18 @@ lowest-test: .venv/.test
 other-pythons-test: .venv/.test
 	@$(MAKE) --no-print-directory core-test ON=3.12
 	@$(MAKE) --no-print-directory core-test ON=3.13
+
+# Chromium for the tests of the report: put in where we may, else those tests are skipped.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get -qq update && \
+	    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium \
+	      fonts-dejavu-core > /dev/null; } || \
+	  echo "No Chromium here (apt install chromium): tests in the browser are skipped."
+
+# The pictures of the guide: report, plots, notebook and terminal, into docs/images.
+screenshots: .venv/.test browser
+	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -77,7 +100,8 @@ $(WHEEL)/.built: $(BIN)/python $(SOURCES)
 	@command -v $${CXX:-c++} > /dev/null || \
 	  { echo "shaff needs a C++20 compiler: install g++ or clang, or name one in CXX" >&2; exit 1; }
 	@mkdir -p $(WHEEL) && rm -f $(WHEEL)/*.whl
-	$(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	$(PIP) wheel --no-deps --wheel-dir $(WHEEL) \
+	  --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON .
 	@touch $@
 
 # pip keeps an installed package of the same version, so the new wheel is put in by force.
@@ -97,7 +121,7 @@ endef
 	$(call install,plot)
 
 .venv/.test: $(WHEEL)/.built
-	$(call install,paper,--group test --group lint)
+	$(call install,paper$(comma)files,--group test --group front --group lint)
 
 # make core-test ON=3.12: in an environment of its own, if this machine has that Python.
 ifdef ON
@@ -135,7 +159,7 @@ endif
 $(ON_VENV)/.installed: $(ON_WHEEL)/.built
 	$(UV) venv --clear --python "$(FOUND)" $(ON_VENV)
 	$(UV) pip install --python $(ON_VENV)/bin/python --resolution $(RESOLUTION) \
-	  -r pyproject.toml --extra plot --extra paper --group test
+	  -r pyproject.toml --extra plot --extra paper --extra files --group test
 	$(UV) pip install --python $(ON_VENV)/bin/python --no-deps $(ON_WHEEL)/*.whl
 	@touch $@
 endif

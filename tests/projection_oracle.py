@@ -1,4 +1,4 @@
-"""Projected boosting as ALGORITHMS section 3 says it, one row, leaf and cell at a time."""
+"""Projected boosting as docs/theory.md, section 4, says it, one row, leaf and cell at a time."""
 
 from __future__ import annotations
 

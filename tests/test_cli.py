@@ -1,9 +1,13 @@
+import csv
 import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import date
+from io import BytesIO, TextIOWrapper
 
 import numpy as np
 import polars as pl
@@ -11,6 +15,7 @@ import pytest
 
 from shaff import ShapleyEffects, __version__, load_result
 from shaff.cli import main
+from shaff.cli.outputs import public_call
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +102,165 @@ def test_json_on_the_standard_output_is_alone(run, csv_file):
     assert load_result(out).names[0] == "Age"
 
 
+QUICK = {"estimator": "smooth", "n_subsets": 6}
+QUICK_WORDS = ["--estimator", "smooth", "--subsets", "6", "--json", "-"]
+
+
+@pytest.fixture
+def asked(frame, tmp_path, monkeypatch):
+    """A table with columns for every part, as a frame and as a file."""
+    monkeypatch.chdir(tmp_path)
+    rows = pl.int_range(pl.len())
+    table = frame.rename({"[bmi]": "b", "a, b": "c"}).with_columns(
+        unit=rows // 2, kind=rows % 4, times=rows % 3 + 1, spare=None
+    )
+    table.write_csv("asked.csv")
+    return table
+
+
+def test_every_option_reaches_the_estimator(run, asked):
+    words = ["--drop", "spare", "--categorical", "kind", "--group", "both=b,c"]
+    words += ["--row-groups", "unit", "--weight", "times", "--tol", "0.01", "--seed", "5"]
+    code, out, err = run("explain", "asked.csv", "--target", "price", *QUICK_WORDS, *words)
+    assert (code, err) == (0, "")
+    settings = {"categorical": ["kind"], "groups": {"both": ["b", "c"]}, "tol": 0.01}
+    effects = ShapleyEffects(**QUICK, **settings, random_state=5)
+    rows = {"row_groups": asked["unit"], "sample_weight": asked["times"]}
+    X = asked.select("Age", "b", "c", pl.col("kind").cast(pl.String))
+    expected = effects.fit(X, asked["price"], **rows).result_
+    found = load_result(out)
+    assert found.names == expected.names == ("Age", "both", "kind")
+    assert found.effects.tolist() == expected.effects.tolist()
+
+
+def test_a_file_may_hold_every_option(run, asked, tmp_path):
+    words = ["--only", "Age,b", "--seed", "2", "--jobs", "1"]
+    expected = load_result(
+        run("explain", "asked.csv", "--target", "price", *QUICK_WORDS, *words)[1]
+    )
+    (tmp_path / "shaff.toml").write_text(
+        '[explain]\ndata = ["asked.csv"]\ntarget = "price"\nestimator = "smooth"\nsubsets = 6\n'
+        'only = ["Age", "b"]\nseed = 1\njobs = 1\njson = "-"\nforce = true\n'
+    )
+    # The command line comes first.
+    code, out, err = run("explain", "--config", "shaff.toml", "--seed", "2")
+    assert (code, err) == (0, "")
+    assert load_result(out).effects.tolist() == expected.effects.tolist()
+
+
+def test_classes_that_spell_numbers(run, asked):
+    words = ["explain", "asked.csv", "--target", "kind", "--only", "Age,b", *QUICK_WORDS]
+    result = load_result(run(*words, "--classes")[1])
+    assert list(result.per_output) == ["0", "1", "2", "3"]
+
+
+def test_the_standard_input(run, asked, monkeypatch):
+    words = ["--target", "price", "--only", "Age,b", *QUICK_WORDS]
+    raw = (asked.write_csv()).encode("utf-16")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(gzip.compress(raw))))
+    piped = load_result(run("explain", "-", *words)[1])
+    assert (
+        piped.effects.tolist()
+        == load_result(run("explain", "asked.csv", *words)[1]).effects.tolist()
+    )
+
+
+def test_saved_row_numbers_and_empty_columns_are_left_out(run, asked):
+    asked.with_row_index("").write_csv("saved.csv")
+    words = ["--target", "price", "--drop", "unit,kind,times", *QUICK_WORDS]
+    result = load_result(run("explain", "saved.csv", *words)[1])
+    assert result.names == ("Age", "b", "c")
+    assert result.notes[:2] == (
+        "The first column has no name of its own and numbers the rows: left out.",
+        "Column 'spare' has no value at all: left out.",
+    )
+
+
+def test_nothing_is_overwritten_unless_told(run, fails, asked, tmp_path):
+    words = ["explain", "asked.csv", "--target", "price", "--only", "Age", *QUICK_WORDS[:4]]
+    (tmp_path / "r.json").write_text("mine")
+    assert "--json: r.json is there already" in fails(*words, "--json", "r.json")
+    assert (tmp_path / "r.json").read_text() == "mine"
+    assert run(*words, "--json", "r.json", "--force")[0] == 0
+    assert load_result("r.json").names == ("Age",)
+
+
+def test_a_saved_result_is_shown(run, asked, tmp_path):
+    words = ["explain", "asked.csv", "--target", "price", "--only", "Age,b", *QUICK_WORDS[:4]]
+    _, table, _ = run(*words, "--json", "r.json")
+    code, shown, err = run(
+        "show", "r.json", "--plot", "r.png", "--csv", "r.csv", "--html", "r.html"
+    )
+    assert (code, err) == (0, "")
+    assert shown.partition("Saved")[0] == table.partition("Saved")[0]
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_spreadsheets_run_no_names(run, frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ['=HYPERLINK("http://evil")', "+1", "-a", "price"]
+    frame.rename(dict(zip(frame.columns, names, strict=True))).write_csv("odd.csv")
+    words = ["explain", "odd.csv", "--target", "price", *QUICK_WORDS[:4]]
+    _, out, _ = run(*words, "--csv", "-")
+    header, *rows = csv.reader(out.splitlines())
+    assert sorted(row[0] for row in rows) == sorted(f"'{name}" for name in names[:3])
+    effect = header.index("raw_effect")
+    assert all(float(row[effect]) == pytest.approx(float(row[effect])) for row in rows)
+
+
+def test_queries_and_folders_do_not_enter_report_or_result(run, asked, tmp_path):
+    place = tmp_path / "home-of-alice"
+    place.mkdir()
+    with closing(sqlite3.connect(place / "a.sqlite")) as database, database:
+        database.execute("CREATE TABLE t (a, b, price)")
+        rows = asked.select("Age", "b", "price").rows()
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    query = "SELECT a, b, price FROM t WHERE 'sesame-42' = 'sesame-42'"
+    words = ["--target", "price", *QUICK_WORDS[:4], "--json", "r.json", "--html", "r.html"]
+    code, _, err = run("explain", place / "a.sqlite", "--query", query, *words)
+    assert (code, err) == (0, "")
+    for path in ("r.json", "r.html"):
+        text = (tmp_path / path).read_text(encoding="utf-8")
+        assert "a.sqlite --query" in text
+        assert "sesame" not in text
+        assert "alice" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["token=abc.csv"], "'...'"),
+        (["--config=/home/me/s.toml", "--jobs", "2", "a.csv"], "--config=s.toml a.csv"),
+        (["a.csv", "--query=SELECT 1", "--json=r.json"], "a.csv --query=..."),
+    ],
+)
+def test_secrets_in_words_are_left_out(words, shown):
+    assert public_call(["explain", *words]) == f"shaff explain {shown}"
+
+
+def test_shells_complete_words():
+    asked = {"COMP_WORDS": "shaff explain --tar", "COMP_CWORD": "2"}
+    environment = {**os.environ, **asked, "_SHAFF_COMPLETE": "complete_bash"}
+    done = subprocess.run(
+        [sys.executable, "-m", "shaff"], capture_output=True, env=environment, text=True
+    )
+    assert done.stdout.split() == ["--target"]
+
+
+def test_a_terminal_without_letters_still_gets_the_answer(tmp_path, asked):
+    pl.DataFrame({"größe": range(20), "y": [i * i for i in range(20)]}).write_csv("a.csv")
+    words = ["explain", "a.csv", "--target", "y", *QUICK_WORDS[:4]]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "shaff", *words], capture_output=True, env=environment, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr??e" in done.stdout or "gr?" in done.stdout
+
+
 def test_same_seed_same_output_for_any_number_of_jobs(run, csv_file):
-    words = ["explain", csv_file, "--target", "price", "--seed", 1, "--json", "-"]
+    words = ["explain", csv_file, "--target", "price", "--seed", 1, *QUICK_WORDS]
     first = run(*words, "--jobs", 1)
     assert run(*words, "--jobs", 1) == first
     assert run(*words, "--jobs", 2) == first
@@ -120,7 +282,7 @@ def test_all_readable_formats_agree(run, frame, csv_file, tmp_path):
     frame.write_csv("semicolon.csv", separator=";")
     (tmp_path / "data.csv.gz").write_bytes(gzip.compress(csv_file.read_bytes()))
     outputs = {
-        run("explain", name, "--target", "price", "--json", "-")
+        tuple(load_result(run("explain", name, "--target", "price", *QUICK_WORDS)[1]).effects)
         for name in ("data.csv", "data.parquet", "data.tsv", "semicolon.csv", "data.csv.gz")
     }
     assert len(outputs) == 1
@@ -135,7 +297,7 @@ def test_untyped_text_is_read_like_typed_columns(run, frame, csv_file):
         pl.col(pl.Float64).cast(pl.String).str.replace(".", ",", literal=True)
     )
     text.with_columns(pl.col("[bmi]").fill_null("?")).write_csv("text.csv", separator=";")
-    words = ["--target", "price", "--json", "-"]
+    words = ["--target", "price", *QUICK_WORDS]
     results = [load_result(run("explain", f, *words)[1]) for f in ("typed.parquet", "text.csv")]
     assert results[0].effects.tolist() == results[1].effects.tolist()
     assert results[1].notes[:2] == (
@@ -171,11 +333,11 @@ def test_unknown_columns_are_named_with_a_suggestion(fails, csv_file):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xlsx", b"", "must end in one of .csv, .tsv, .txt, .csv.gz"),
+        ("a.doc", b"", "must end in one of .csv, .tsv, .txt"),
         ("a.parquet", b"not a parquet file", "cannot read a.parquet"),
-        ("a.csv", b"", "cannot read a.csv"),
-        ("a.csv", b"x,y\n\xff\xfe,1\n", "cannot read a.csv"),
-        ("a.csv.gz", b"no gzip", "cannot read a.csv.gz"),
+        ("a.csv", b"", "a.csv is empty"),
+        ("a.csv", b"x,y\n\x81\x8d,1\n", "cannot read a.csv as cp1252 text: name its encoding"),
+        ("a.csv.gz", b"\x1f\x8b broken", "cannot read a.csv.gz"),
         ("a.csv", b"x,y\n1,2,3\n4\n5,6,7,8\n", "cannot read a.csv"),
         ("a.csv", b"x,x,y\n1,2,3\n", "more than one column named 'x'"),
         ("a.csv", b"x,y\n", "a.csv has no rows"),
@@ -325,3 +487,6 @@ def test_demo_in_a_process_of_its_own(tmp_path):
     assert result.effects.sum() == pytest.approx(result.explained_variance)
     assert 0.3 < result.explained_variance < 0.6
     assert (tmp_path / "demo-output" / "effects.png").stat().st_size > 10_000
+    report = (tmp_path / "demo-output" / "report.html").read_text(encoding="utf-8")
+    assert "shaff demo" in report
+    assert any("A linear model is enough here" in note for note in result.notes)

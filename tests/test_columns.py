@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shaff import ShapleyEffects
+from shaff import ShapleyEffects, load_result
 from shaff.data.columns import read_players, read_table
 from shaff.data.files import read_parquet_sample
 from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
@@ -102,37 +102,73 @@ def test_all_empty_columns_are_named_at_once():
         read_table(many)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (pl.LazyFrame({"a": range(N)}), r"X is a LazyFrame.*X\.collect\(\)"),
-        ({"a": list(range(N))}, r"X is a dict: make it a data frame"),
-    ],
-)
-def test_tables_that_are_none_yet_are_refused(X, message):
-    with pytest.raises(TypeError, match=message):
-        ShapleyEffects().fit(X, np.arange(N))
+def test_a_dict_is_no_table_yet():
+    with pytest.raises(TypeError, match="X is a dict: make it a data frame"):
+        ShapleyEffects().fit({"a": list(range(N))}, np.arange(N))
+
+
+def test_lazy_frames_are_collected():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.standard_normal((60, 3)), schema=["a", "b", "y"])
+    lazy = frame.lazy()
+    settings = {"estimator": "smooth", "n_subsets": 4, "random_state": 0}
+    expected = ShapleyEffects(**settings).fit(frame.drop("y"), frame["y"])
+    found = ShapleyEffects(**settings).fit(lazy.drop("y"), lazy.select("y"))
+    assert found.effects_.tolist() == expected.effects_.tolist()
+    assert found.result_.target == "y"
+    assert found.feature_names_in_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("library", [pd, pl, pa, np])
+def test_results_come_in_the_library_that_came_in(library):
+    columns = {"a": np.arange(20.0), "b": np.tile([0.0, 1.0], 10)}
+    make = {pd: pd.DataFrame, pl: pl.DataFrame, pa: pa.table}
+    X = np.stack(list(columns.values()), axis=1) if library is np else make[library](columns)
+    settings = {"estimator": "smooth", "n_subsets": 4, "random_state": 0}
+    result = ShapleyEffects(**settings).fit(X, np.arange(20.0) ** 2).result_
+    expected = pd.DataFrame if library is np else type(X)
+    assert isinstance(result.to_frame(), expected)
+    assert isinstance(load_result(result.to_json()).to_frame(), expected)
+    assert isinstance(result.to_frame("polars"), pl.DataFrame)
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_numbers_and_dates_stored_as_text_are_said(library):
+def test_text_is_read_as_what_it_spells(library):
     table = read_table(
         library(
             {
                 "a": [f"{i / 4}" for i in range(N)],
-                "b": ["1,234.50", "?", None, *"123456789"],
+                "b": ["$1,234.50", "?", None, *"123456789"],
                 "town": ["Rome", "Oslo"] * 6,
                 "zip": [f"0213{i % 4}" for i in range(N)],
-                "day": [f"2020-01-{i + 10}" for i in range(N)],
+                "day": [f"{i + 10}/1/2020" for i in range(N)],
             }
         )
     )
+    assert table.categorical.tolist() == [False, False, True, True, False]
+    np.testing.assert_array_equal(table.X[:, 0], np.arange(N) / 4)
+    np.testing.assert_array_equal(table.X[:, 1], [1234.5, np.nan, np.nan, *range(1, 10)])
+    np.testing.assert_array_equal(table.X[:, 4], 18271 + np.arange(N))  # 10 January 2020
+    assert table.notes == (
+        "Column 'a' holds numbers, stored as text: read as numbers.",
+        "Column 'b' holds amounts in $ with commas between thousands but for '?' (missing), stored "
+        "as text: read as numbers.",
+        "Column 'zip' holds codes with leading zeros: read as categories.",
+        "Column 'day' holds dates with the day first, stored as text: read as days since 1970.",
+    )
+
+
+def test_whole_numbers_and_open_dates_stay_categories_with_a_word():
+    frame = pd.DataFrame(
+        {"a": [str(i % 4) for i in range(N)], "day": [f"{i % 9 + 1}/1/2020" for i in range(N)]}
+    )
+    table = read_table(frame)
     assert table.categorical.all()
     assert table.notes == (
-        "Columns 'a', 'b' hold numbers stored as text: they are read as categories; convert them "
-        "if they are numbers.",
-        "Column 'day' holds dates stored as text: they are read as categories; convert them if "
-        "they are dates.",
+        "Column 'a' holds whole numbers stored as text: read as categories; convert them if they "
+        "are amounts.",
+        "Column 'day' holds dates such as '1/1/2020' that may begin with the day or the month: "
+        "read as categories.",
     )
 
 
@@ -252,7 +288,7 @@ def test_large_tables_are_sampled_and_the_result_says_so():
         ShapleyEffects("forest", max_rows=m, random_state=0).fit(X, y) for m in (400, None)
     )
     assert part.result_.n_rows == 400
-    assert "400 of the 2000 rows" in part.result_.notes[0]
+    assert any("400 of the 2000 rows" in note for note in part.result_.notes)
     ratio = part.result_.standard_error[0] / whole.result_.standard_error[0]
     assert 1.5 < ratio < 3.5  # five times fewer rows
     assert abs(part.effects_[0] - whole.effects_[0]) < 4 * part.result_.standard_error[0]

@@ -264,3 +264,13 @@ def test_a_constant_model_explains_nothing():
     X = gaussian_rows(500, 15)
     v = RetrainedValues(Problem.of(X, linear_model(X)), DummyRegressor()).values(SUBSETS).v
     assert_allclose(v, 0, atol=0.02)
+
+
+def test_neighbours_are_the_same_in_one_query_or_in_many(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 3)).round(1)  # with ties
+    values = NeighbourValues(Problem.of(X, X[:, 0] + X[:, 1], random_state=0))
+    subsets = Subsets.from_indices([[0], [0, 2]], 3)
+    at_once, new = values.values(subsets).v, values.predict(subsets, X[:20] + 0.01)
+    monkeypatch.setattr("shaff.values.neighbours.DISTANCES_AT_ONCE", 11 * 300)
+    np.testing.assert_array_equal(values.values(subsets).v, at_once)
+    np.testing.assert_array_equal(values.predict(subsets, X[:20] + 0.01), new)

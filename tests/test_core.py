@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from benchmarks.border import CALLS as FUZZED
+from benchmarks.border import attempt
 from numpy.testing import assert_array_equal
 
-from shaff import _core
+from shaff import __version__, _core
+from shaff.cli import main
 
 
 def expectation_arguments(**changes):
@@ -239,3 +245,229 @@ def test_trees_too_deep_for_the_stack_are_refused(n_levels, accepted):
         expected = nullcontext() if accepted else pytest.raises(ValueError, match="5000 levels")
         with expected:
             call(**arguments)
+
+
+# Wrong ranks, flags, weights and sizes -----------------------------------------------------------
+
+
+def ranked_arguments(**changes):
+    """The forest's column holds four categories, which each tree sees in an order of its own."""
+    return forest_arguments(
+        **{
+            "rank_offset": np.zeros(1, dtype=np.int64),
+            "category_rank": np.array([[3, 2, 1, 0], [0, 1, 2, 3]], dtype=np.uint32),
+        }
+        | changes
+    )
+
+
+def test_ranks_are_read():
+    arguments = ranked_arguments(first_tree=0, last_tree=1)
+    _core.project_forest(**arguments)
+    assert_array_equal(arguments["sum"].ravel(), [0, 0, 0, 1])  # alone on its side: all predict it
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"category_rank": np.zeros((2, 3), dtype=np.uint32)},
+        {"rank_offset": np.array([1])},
+        {"rank_offset": np.array([2**62])},
+        {"codes": np.array([[0, 1, 2, 4]], dtype=np.uint16)},
+        {"codes": np.array([[0, 1, 2, 0xFFFF]], dtype=np.uint16)},  # missing, which none may be
+    ],
+)
+def test_every_category_has_a_rank(changes):
+    with pytest.raises(ValueError, match="a category has no rank"):
+        _core.project_forest(**ranked_arguments(**changes))
+
+
+def test_a_missing_category_needs_no_rank():
+    codes = np.array([[0, 1, 2, 0xFFFF]], dtype=np.uint16)
+    _core.project_forest(**ranked_arguments(codes=codes, has_missing=np.ones(1, dtype=np.uint8)))
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if c is not _core.count_path_subsets])
+def test_flags_are_zero_or_one(call):
+    for name in {"missing_left", "has_missing", "is_query", "known"} & CALLS[call]().keys():
+        array = CALLS[call]()[name]
+        with pytest.raises(ValueError, match="neither 0 nor 1"):
+            call(**CALLS[call](**{name: np.full_like(array, 2)}))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
+def test_weights_are_finite_and_not_negative(wrong):
+    for call, name in ((_core.project_forest, "row_weight"), (_core.replay_boosting, "weight")):
+        arguments = CALLS[call]()
+        with pytest.raises(ValueError, match="a weight is negative or not finite"):
+            call(**arguments | {name: changed(arguments[name], 0, wrong)})
+
+
+def test_targets_are_finite():
+    targets = changed(forest_arguments()["targets"], 0, np.nan)
+    with pytest.raises(ValueError, match="a target is not finite"):
+        _core.project_forest(**forest_arguments(targets=targets))
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan])
+def test_cells_have_a_least_size(wrong):
+    with pytest.raises(ValueError, match="min_node_size is not positive"):
+        _core.project_forest(**forest_arguments(min_node_size=wrong))
+
+
+@pytest.mark.parametrize("wrong", [{"learning_rate": np.nan}, {"shrinkage": -1.0}])
+def test_steps_are_of_a_size(wrong):
+    with pytest.raises(ValueError, match="learning rate or the shrinkage"):
+        _core.replay_boosting(**replay_arguments(**wrong))
+
+
+@pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
+def test_subsets_have_a_word(call):
+    """Also where there is no column to ask for."""
+    with pytest.raises(ValueError, match="too few words"):
+        call(**CALLS[call](subsets=np.zeros((1, 0), dtype=np.uint64)))
+
+
+@pytest.mark.parametrize("call", list(CALLS))
+def test_no_node_is_the_child_of_two(call):
+    arguments = CALLS[call]()
+    with pytest.raises(ValueError, match="the child of two"):
+        call(**arguments | {"right": arguments["left"]})
+
+
+def test_cuts_far_above_the_codes_take_no_memory():
+    """A table over codes would have 16 GB."""
+    cut = np.full(6, 2**32 - 1, dtype=np.uint32)
+    arguments = forest_arguments(cut=cut)
+    _core.project_forest(**arguments)
+    assert_array_equal(arguments["sum"].ravel(), [2, 0, 0, 1])  # all go left: the bag's mean
+
+
+def test_the_kernel_has_a_name(monkeypatch, capsys):
+    assert _core.kernel_name() in ("AVX2", "SSE2", "plain")
+    monkeypatch.setenv("SHAFF_PORTABLE", "1")
+    assert _core.kernel_name() in ("SSE2", "plain")
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version", "--verbose"])
+    assert stopped.value.code == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == f"shaff {__version__}"
+    assert second == f"projection kernel: {_core.kernel_name()}"
+
+
+@pytest.mark.parametrize("name", FUZZED)
+def test_spoilt_calls_are_refused_or_right(name):
+    """A minute of it: `python -m benchmarks.border`."""
+    outcomes = [attempt(name, seed) for seed in range(150)]
+    assert "WRONG" not in outcomes, outcomes.index("WRONG")
+    assert {"right", "refused"} == set(outcomes)
+
+
+# Ctrl-C ------------------------------------------------------------------------------------------
+
+
+class AlarmError(Exception):
+    """What the handler of a signal raises."""
+
+
+@pytest.fixture
+def alarm():
+    """Sends a signal to the main thread in 50 ms, as Ctrl-C does."""
+
+    def ring(*_):
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def full_tree(n_levels):
+    """Children within the tree; leaves come last."""
+    n_inner = 2**n_levels - 1
+    n = 2 * n_inner + 1
+    left = np.where(np.arange(n) < n_inner, 2 * np.arange(n) + 1, -1)
+    return left, np.where(left < 0, -1, left + 1), np.where(left < 0, -1, np.arange(n) % 3), n
+
+
+def long_expectation():
+    left, right, feature, n = full_tree(9)
+    rng, n_rows, n_subsets = np.random.default_rng(0), 20_000, 2000
+    columns = rng.normal(size=(3, n_rows)).astype(np.float32)
+    return expectation_arguments(
+        left=left, right=right, feature=feature, threshold=rng.normal(size=n), cover=np.ones(n),
+        missing_left=np.zeros(n, dtype=np.uint8), value=np.ones((n, 1)), columns=columns,
+        rows=np.arange(n_rows, dtype=np.int32), background_columns=columns,
+        background_rows=np.zeros((n_subsets, 0), dtype=np.int32),
+        known=np.ones((n_subsets, 3), dtype=np.uint8), sums=np.zeros((n_subsets, n_rows, 1)),
+    )  # fmt: skip
+
+
+def long_forest():
+    left, right, feature, n = full_tree(9)
+    rng, n_rows, n_subsets = np.random.default_rng(0), 20_000, 2000
+    return forest_arguments(
+        offsets=np.array([0, n]), feature=feature.astype(np.int32), left=left.astype(np.int32),
+        right=right.astype(np.int32), cut=rng.integers(0, 1000, n).astype(np.uint32),
+        missing_left=np.zeros(n, dtype=np.uint8),
+        codes=rng.integers(0, 1000, (3, n_rows)).astype(np.uint16),
+        has_missing=np.zeros(3, dtype=np.uint8), category_rank=np.zeros((1, 0), dtype=np.uint32),
+        bags=rng.integers(0, 2, (1, n_rows)).astype(np.uint16), row_weight=np.ones(n_rows),
+        is_query=np.ones(n_rows, dtype=np.uint8), targets=np.ones((n_rows, 1)), last_tree=1,
+        subsets=np.full((n_subsets, 1), 7, dtype=np.uint64),
+        sum=np.zeros((n_subsets, n_rows, 1)), sum_squares=np.zeros((n_subsets, n_rows, 1)),
+    )  # fmt: skip
+
+
+def long_replay():
+    left, right, feature, n = full_tree(4)
+    rng, n_rows, n_trees, n_subsets = np.random.default_rng(0), 20_000, 50, 500
+    starts = np.repeat(n * np.arange(n_trees), n).astype(np.int32)
+    nodes = {"left": left, "right": right, "feature": feature}
+    tiled = {name: np.tile(array, n_trees).astype(np.int32) for name, array in nodes.items()}
+    return replay_arguments(
+        feature=tiled["feature"], left=tiled["left"] + starts, right=tiled["right"] + starts,
+        threshold=rng.integers(0, 255, n * n_trees).astype(np.uint16),
+        missing_left=np.zeros(n * n_trees, dtype=np.uint8),
+        category_set=np.full(n * n_trees, -1, dtype=np.int32),
+        tree_offset=n * np.arange(n_trees + 1),
+        codes=rng.integers(0, 255, (3, n_rows)).astype(np.uint16), weight=np.ones(n_rows),
+        subsets=np.full((n_subsets, 1), 7, dtype=np.uint64), residual=np.ones((n_subsets, n_rows)),
+    )  # fmt: skip
+
+
+def long_paths():
+    left, right, feature, n = full_tree(12)
+    nodes = {"left": left, "right": right, "feature": feature}
+    tiled = {name: np.tile(array, 500).astype(np.int32) for name, array in nodes.items()}
+    return {"offsets": n * np.arange(501), **tiled, "n_words": 8}
+
+
+@pytest.mark.parametrize(
+    ("call", "make"),
+    [
+        (_core.add_tree_expectation, long_expectation),
+        (_core.project_forest, long_forest),
+        (_core.replay_boosting, long_replay),
+        (_core.count_path_subsets, long_paths),
+    ],
+)
+def test_a_signal_ends_every_kernel_within_a_second(call, make, alarm):
+    arguments = make()
+    started = time.process_time()
+    alarm()
+    with pytest.raises(AlarmError):
+        call(**arguments)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
+def test_the_cancel_flag_ends_a_kernel_in_any_thread(call):
+    """Set before, it ends the call at once, and nothing is written."""
+    arguments = CALLS[call](cancel=np.ones(1, dtype=np.uint8))
+    name = "sum" if call is _core.project_forest else "residual"
+    before = arguments[name].copy()
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        pool.submit(call, **arguments).result()
+    assert_array_equal(arguments[name], before)

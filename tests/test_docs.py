@@ -33,7 +33,8 @@ def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, c
     exec(compile(block, "README.md", "exec"), names)
     plt.close("all")
     assert capsys.readouterr().out.startswith("Shapley effects on y")
-    assert names["frame"]["effect"].to_list() == names["result"].effects.tolist()
+    effects = names["result"].effects
+    assert names["frame"]["effect"].to_list() == sorted(effects.tolist(), reverse=True)
     assert (tmp_path / "effects.png").exists()
     assert (tmp_path / "effects.json").exists()
 
@@ -41,5 +42,35 @@ def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, c
 def test_every_image_and_page_that_is_named_exists():
     for page in PAGES:
         text = page.read_text("utf-8")
-        for target in re.findall(r"\]\(([\w./]+\.(?:md|png))\)", text):
+        for target in re.findall(r"\]\(([\w./-]+\.(?:md|png))\)", text):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+SOURCES = [
+    path
+    for folder, endings in {"src": "py", "cpp": "[ch]pp", "tests": "py", "benchmarks": "py"}.items()
+    for path in sorted((ROOT / folder).rglob(f"*.{endings}"))
+]
+
+
+def test_every_section_of_the_theory_that_the_code_cites_exists():
+    theory = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    sections = set(re.findall(r"^## (\d+)\. ", theory, re.M))
+    cited = [
+        (path.name, section)
+        for path in SOURCES
+        for section in re.findall(
+            r"docs/theory\.md,\s+(?://\s+|#\s+)?section\s+(\d+)", path.read_text("utf-8")
+        )
+    ]
+    assert len(cited) > 10
+    assert {section for _, section in cited} <= sections, cited
+
+
+def test_the_theory_links_to_itself():
+    theory = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    labels = set(re.findall(r"^\(([\w-]+)\)=$", theory, re.M))
+    linked = re.findall(r"\[section (\d+)\]\(#([\w-]+)\)", theory)
+    assert {label for _, label in linked} <= labels
+    for section, label in linked:
+        assert f"({label})=\n## {section}. " in theory

@@ -233,7 +233,7 @@ def test_nothing_explained_gives_zeros_and_says_so(design):
 
 
 def test_many_columns_of_noise():
-    """A screen that keeps nobody is not used."""
+    """A screen that finds nobody keeps the best whatever they are."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 30)), rng.normal(size=60)
     with pytest.warns(UserWarning, match="Nothing is explained"):
@@ -471,7 +471,7 @@ def test_verbose_0_is_silent_and_1_shows_a_bar(data, capfd):
     quick(verbose=1).fit(*data)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "Shapley effects" in err
+    assert "Pricing subsets" in err
 
 
 @pytest.mark.parametrize(

@@ -82,24 +82,6 @@ def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
     assert game.asked == 600
 
 
-def test_games_among_other_players_have_files_of_their_own(tmp_path):
-    """The subsets of the players that a screen has kept look like other subsets of all."""
-    game, whole = Counted(n_players=11), Checkpoint(tmp_path, b"a")
-    price(game, some_subsets(30, 11), whole)
-    few = some_subsets(30)
-    for left_out in (0, 10):
-        evaluator = Evaluator(game, whole)
-        evaluator.restrict(np.arange(11) != left_out)
-        values = evaluator.price(few, influences=False)
-        np.testing.assert_array_equal(values.subsets.words, few.words)
-        np.testing.assert_array_equal(values.v, np.sqrt(few.sizes / 11))
-    assert game.asked == 90
-    # They are files of what was priced, whoever asks for it.
-    among_all = Subsets.from_masks(np.insert(few.masks(), 0, False, axis=1))
-    price(game, among_all, whole)
-    assert game.asked == 90
-
-
 @pytest.mark.parametrize(
     "damage",
     [

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import shaff.run
 from shaff import ShapleyEffects
+from shaff._threads import FALSE_ALARM, run_in_threads
 from shaff.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
@@ -49,7 +50,7 @@ def linear(n_columns, n_relevant, n_rows=300):
 
 
 # Columns, those of them that matter, rows: of many columns a screen drops some, or none.
-FEW, MANY, ALL_RELEVANT = (5, 3), (30, 3), (26, 26, 1000)
+FEW, MANY, ALL_RELEVANT = (5, 3), (90, 3), (26, 26, 1000)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_fit_prices_no_subset_twice(asked, estimator, columns):
     result = ShapleyEffects(estimator, n_subsets=70, random_state=0).fit(X, y).result_
     assert any("Screened" in note for note in result.notes) is (columns == MANY)
     counts, (used,) = asked
-    assert counts[used][Subsets.full(X.shape[1]).keys()[0]] == 1
+    assert counts[used][Subsets.full(used.n_players).keys()[0]] == 1
     assert set(counts[used].values()) == {1}
     assert len(counts[used]) == result.n_subsets
     assert list(counts) == [used]  # the parts of a stack predict, and are not priced
@@ -130,24 +131,14 @@ def test_the_evaluator_prices_again_only_for_influences():
     assert evaluator.n_priced == len(subsets)
 
 
-def test_the_evaluator_knows_what_was_priced_before_and_among_others():
+def test_the_evaluator_knows_what_was_priced_before():
     game, before = Counted(), Subsets.full(10)
     evaluator = Evaluator(game, priced=Counted().values(before, influences=True))
     assert evaluator.n_priced == 1
     same_values(evaluator.price(before), before)
     assert not game.asked
-    kept = np.arange(10) % 3 > 0
-    among_all = Subsets.from_masks(drawn(20).unique().masks() & kept)
-    v = evaluator.price(among_all.unique()).v
-    n_asked = game.asked.total()
-    evaluator.restrict(kept)
-    assert evaluator.n_players == kept.sum()
-    few = Subsets.from_masks(among_all.unique().masks()[:, kept])
-    found = evaluator.price(few)
-    assert found.subsets is few
-    np.testing.assert_array_equal(found.v, v)
-    assert game.asked.total() == n_asked
-    assert evaluator.n_new(Subsets.full(evaluator.n_players)) == 1
+    assert evaluator.n_new(before) == 0
+    assert evaluator.n_new(Subsets.singletons(10)) == 10
 
 
 # What a fit leaves behind -------------------------------------------------------------------------
@@ -198,3 +189,16 @@ def test_a_fit_leaves_the_process_as_it_was(estimator, rows):
     # A library that was loaded meanwhile has not been seen before.
     after["threads"] = {path: after["threads"][path] for path in before["threads"]}
     assert after == before
+
+
+def test_what_threads_warn_of_is_passed_on_but_for_false_alarms():
+    """Fitting boosters side by side makes scikit-learn warn of nothing, now and then."""
+
+    def task(message):
+        warnings.warn(message, UserWarning, stacklevel=1)
+
+    filters = list(warnings.filters)
+    with pytest.warns(UserWarning, match="true") as caught:
+        run_in_threads(task, [(FALSE_ALARM + " …",), ("true",)], 2, np.zeros(1, np.uint8))
+    assert [str(w.message) for w in caught] == ["true"]
+    assert list(warnings.filters) == filters

@@ -3,8 +3,15 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from results import rich_result
 
-from shaff.plots import EffectsDisplay
+from shaff.plots import (
+    ConvergenceDisplay,
+    DependenceDisplay,
+    EffectsDisplay,
+    OutputsDisplay,
+    SobolDisplay,
+)
 from shaff.result import EffectsResult
 
 
@@ -73,17 +80,27 @@ def test_intervals_are_those_of_the_raw_effects():
     assert drawn == pytest.approx(np.column_stack([low, high])[::-1])
 
 
-def test_sobol_indices_are_marked_and_explained():
+def test_sobol_indices_have_a_panel_of_their_own():
+    result = make_result(3, first_order=[0.1, 0.2, 0.9], total=[0.0, 0.1, 0.2])
+    display = result.plot(sobol=True)
+    bars, panel = display.figure_.axes
+    assert display.ax_ is bars
+    entries = [text.get_text() for text in panel.get_legend().get_texts()]
+    assert entries == ["alone (first-order index)", "irreplaceable (total index)"]
+    _, first, total = panel.collections
+    assert first.get_offsets()[:, 0].tolist() == pytest.approx([0.9, 0.2, 0.1])
+    assert total.get_offsets()[:, 0].tolist() == pytest.approx([0.2, 0.1, 0.0])
+    alone = result.plot()
+    assert alone.figure_.axes == [alone.ax_]
+    # The bars are as wide as without the indices, which are larger.
+    assert bars.get_xlim() == pytest.approx(alone.ax_.get_xlim(), rel=0.15)
+
+
+def test_no_panel_without_indices_and_none_in_given_axes():
+    assert len(make_result(3).plot(sobol=True).figure_.axes) == 1
     result = make_result(3, first_order=[0.1, 0.2, 0.3], total=[0.0, 0.1, 0.2])
-    ax = result.plot().ax_
-    entries = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert entries == ["first-order Sobol index", "total Sobol index"]
-    first, total = (points.get_offsets()[:, 0].tolist() for points in ax.collections)
-    assert first == pytest.approx([0.3, 0.2, 0.1])
-    assert total == pytest.approx([0.2, 0.1, 0.0])
-    plain = EffectsDisplay.from_result(result).plot(markers=False).ax_
-    assert plain.get_legend() is None
-    assert not plain.collections
+    with pytest.raises(ValueError, match="sobol=True draws two panels: leave out ax"):
+        result.plot(ax=plt.figure().subplots(), sobol=True)
 
 
 @pytest.mark.parametrize("p", [1, 20, 60])
@@ -132,7 +149,7 @@ def test_names_that_differ_in_blanks_only_are_numbered():
 def test_the_caption_says_what_is_drawn():
     errors = {"data": [0.01, 0.02, 0.03]}
     caption = make_result(3, standard_errors=errors).plot().ax_.get_xlabel()
-    assert caption.splitlines()[-1] == "line: 95 % interval of the raw effect"
+    assert caption.splitlines()[-1] == "line: 95 % interval"
     result = make_result(3, standard_errors=errors)
     wide = EffectsDisplay.from_result(result, level=0.999).plot().ax_.get_xlabel()
     assert "line: 99.9 % interval" in wide
@@ -150,12 +167,9 @@ def test_the_caption_says_when_nothing_is_explained():
     assert "%" not in caption
 
 
-def test_players_that_were_never_priced_get_no_markers():
-    result = make_result(3, first_order=[0.1, np.nan, 0.3], total=[np.nan] * 3)
-    ax = result.plot().ax_
-    (points,) = ax.collections
-    assert points.get_offsets().tolist() == [[0.3, 0.22], [0.1, 2.22]]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["first-order Sobol index"]
+def test_players_that_were_never_priced_get_no_row():
+    result = make_result(3, first_order=[0.1, np.nan, 0.3], total=[0.0, np.nan, 0.2])
+    assert labels(result.plot(kind="sobol").ax_) == ["x2", "x0"]
 
 
 def test_dollars_are_no_formula():
@@ -209,3 +223,147 @@ def test_effects_that_may_be_nothing_are_pale():
     assert colors[0] == colors[1] != colors[2]
     assert "pale" in ax.get_xlabel()
     assert "pale" not in make_result(3).plot().ax_.get_xlabel()
+
+
+def test_small_effects_get_more_digits():
+    result = make_result(3, effects=[0.0001, 0.0008, 0.0012], explained_variance=0.0021)
+    ax = result.plot().ax_
+    assert [text.get_text() for text in ax.texts] == ["0.0012", "0.0008", "0.0001"]
+    assert "all inputs together: 0.0021" in ax.get_xlabel()
+
+
+def test_axis_and_caption_have_one_unit():
+    ax = make_result(3).plot().ax_
+    ax.figure.canvas.draw()
+    assert "together: 0.600" in ax.get_xlabel()
+    assert not any("%" in tick.get_text() for tick in ax.get_xticklabels())
+
+
+def test_numbers_do_not_lie_on_the_next_subplot():
+    figure, axes = plt.subplots(1, 3, layout="constrained", figsize=(11, 3))
+    for ax in axes:
+        make_result(5, names=[f"column number {j}" for j in range(5)]).plot(ax=ax)
+    figure.canvas.draw()
+    boxes = [
+        text.get_window_extent()
+        for ax in axes
+        for text in [*ax.texts, *ax.get_yticklabels(), ax.title]
+    ]
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:k])
+
+
+def test_numbers_lie_right_of_bars_and_intervals():
+    display = rich_result().plot()
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    highest = max(rich_result().confidence_interval().high)
+    end = ax.transData.transform((highest, 0))[0]
+    assert all(text.get_window_extent().x0 > end for text in ax.texts)
+
+
+def test_groups_unfold_in_the_label():
+    display = EffectsDisplay(
+        ("blood", "age"), np.array([0.3, 0.1]), members={"blood": ("sugar", "pressure")}
+    )
+    assert labels(display.plot().ax_) == ["blood (sugar, pressure)", "age"]
+
+
+ALL = {
+    "effects": EffectsDisplay,
+    "sobol": SobolDisplay,
+    "dependence": DependenceDisplay,
+    "convergence": ConvergenceDisplay,
+    "outputs": OutputsDisplay,
+}
+
+
+def by_class():
+    effects = {"yes": [0.3, 0.2, 0.06, 0.03, 0.01], "$no": [0.1, 0.2, 0.3, 0.0, 0.0]}
+    errors = {name: np.full(5, 0.02) for name in effects}
+    return rich_result(per_output=effects, per_output_errors=errors)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_picture_draws_saves_and_has_a_frame(kind, tmp_path):
+    result = by_class()
+    display = result.plot(kind=kind)
+    assert type(display) is ALL[kind]
+    assert display.ax_.figure is display.figure_
+    display.figure_.canvas.draw()
+    display.save(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 4000
+    frame = display.frame()
+    assert len(frame) > 0
+    assert len(repr(display)) < 80
+    given = plt.figure().subplots()
+    assert result.plot(ax=given, kind=kind).ax_ is given
+
+
+def test_unknown_kinds_and_what_a_result_lacks_are_named():
+    with pytest.raises(ValueError, match="kind='pie' is unknown"):
+        make_result().plot(kind="pie")
+    for kind, lacking in (
+        ("sobol", "no Sobol indices"),
+        ("dependence", "does not say how its inputs go together"),
+        ("convergence", "took one step"),
+        ("outputs", "one output only"),
+    ):
+        with pytest.raises(ValueError, match=lacking):
+            make_result().plot(kind=kind)
+
+
+def test_dependence_puts_neighbours_together():
+    association = np.eye(4)
+    association[0, 2] = association[2, 0] = 0.9
+    association[1, 3] = association[3, 1] = -0.8
+    display = DependenceDisplay(("a", "b", "c", "d"), association).plot()
+    order = labels(display.ax_)
+    assert abs(order.index("a") - order.index("c")) == 1
+    assert abs(order.index("b") - order.index("d")) == 1
+    frame = display.frame()
+    assert frame.iloc[0].tolist() == ["a", "c", 0.9]
+
+
+def test_outputs_show_each_class_with_its_interval():
+    display = by_class().plot(kind="outputs")
+    lines, _, _, second = display.ax_.collections
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["yes", "$no"]
+    assert second.get_offsets()[:, 0].tolist() == [0.1, 0.2, 0.3, 0.0, 0.0]
+    low = [segment[0, 0] for segment in lines.get_segments()]
+    assert low == pytest.approx(np.array([0.3, 0.2, 0.06, 0.03, 0.01]) - 1.96 * 0.02, abs=1e-4)
+
+
+def test_the_end_of_a_notebook_cell_shows_the_picture_once():
+    display = make_result().plot()
+    assert display._repr_png_().startswith(b"\x89PNG")
+    assert not plt.get_fignums()
+    given = make_result().plot(ax=plt.figure().subplots())
+    assert given._repr_png_() is None
+    assert "array" not in repr(given)
+
+
+def test_skore_takes_them_for_its_displays(capsys):
+    skore = pytest.importorskip("skore")
+    for kind in ALL:
+        display = by_class().plot(kind=kind)
+        assert isinstance(display, skore.Display)
+        assert display.help() is None
+        assert ".frame()" in capsys.readouterr().out
+
+
+def test_style_holds_for_one_display_only():
+    display = EffectsDisplay.from_result(make_result())
+    before = plt.rcParams["axes.labelcolor"]
+    display.set_style(axes__titleweight="bold")
+    display.set_style(axes__labelcolor="red")
+    display.plot()
+    assert display.ax_._left_title.get_fontweight() == "bold"
+    assert display._style == {"axes.titleweight": "bold", "axes.labelcolor": "red"}
+    display.set_style(policy="override", font__size=12)
+    assert display._style == {"font.size": 12}
+    assert plt.rcParams["axes.labelcolor"] == before
+    with pytest.raises(ValueError, match=r"'no\.such' is no setting of matplotlib"):
+        display.set_style(no__such=1)
+    with pytest.raises(ValueError, match="policy='both' is unknown"):
+        display.set_style(policy="both")

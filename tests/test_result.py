@@ -4,12 +4,15 @@ import json
 import pickle
 import struct
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from results import rich_result
 
+from shaff.data.summary import DataSummary
 from shaff.result import EffectsResult, load_result
 
 
@@ -49,14 +52,26 @@ def bits(array):
     return np.asarray(array, dtype=np.float64).view(np.uint64).tolist()
 
 
+def same_bits(left, right):
+    return all(bits(left[key]) == bits(right[key]) for key in left)
+
+
 def assert_same(a, b):
     for field in dataclasses.fields(EffectsResult):
         left, right = getattr(a, field.name), getattr(b, field.name)
         if isinstance(left, dict):
             assert list(left) == list(right)
-            assert all(bits(left[key]) == bits(right[key]) for key in left)
+            words = field.name == "versions"
+            assert all(
+                (left[k] if words else bits(left[k])) == (right[k] if words else bits(right[k]))
+                for k in left
+            )
         elif isinstance(left, np.ndarray):
             assert bits(left) == bits(right)
+        elif isinstance(left, DataSummary):
+            same = [(d.columns, d.target, d.n_rows, d.n_given, d.n_columns) for d in (left, right)]
+            assert same[0] == same[1]
+            assert bits(left.association) == bits(right.association)
         else:
             assert left == right
             assert type(left) is type(right)
@@ -75,7 +90,7 @@ def test_arrays_are_read_only_copies():
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
 def test_copies_are_the_same_and_still_read_only(clone):
-    result = full_result()
+    result = rich_result()
     twin = clone(result)
     assert_same(result, twin)
     for array in (twin.effects, twin.covariance, twin.standard_errors["data"]):
@@ -207,9 +222,128 @@ def test_frames_of_three_libraries(backend):
     frame = result.to_frame(backend)
     assert type(frame).__module__.split(".")[0] == backend
     names = list(frame.column_names if backend == "pyarrow" else frame.columns)
-    expected = ["player", "effect", "raw_effect", "standard_error", "first_order", "total"]
-    assert names == expected
-    assert bits(np.asarray(frame["effect"])) == bits(result.effects)
+    errors = ["standard_error", "data_error", "design_error", "ensemble_error"]
+    expected = ["player", "effect", "share", "low", "high", *errors, "first_order", "total"]
+    assert names == [*expected, "raw_effect"]
+    assert bits(np.asarray(frame["effect"])) == bits(result.effects[result.order])
+    assert np.asarray(frame["player"]).tolist() == ["x3", "x2", "x1", "x0"]
+    low = result.confidence_interval(0.95).low[result.order]
+    assert bits(np.asarray(frame["low"])) == bits(low)
+    wider = result.to_frame(backend, level=0.99)
+    assert (np.asarray(wider["low"]) < low).all()
+
+
+def test_frame_by_output_is_sorted_within_each():
+    effects = {"no": [0.1, 0.3, 0.0, 0.2], "yes": [0.4, 0.0, 0.1, 0.0]}
+    errors = {name: [0.01, 0.02, 0.03, 0.04] for name in effects}
+    result = make_result(4, per_output=effects, per_output_errors=errors)
+    frame = result.to_frame(by_output=True)
+    assert frame["output"].tolist() == ["no"] * 4 + ["yes"] * 4
+    assert frame["player"].tolist() == ["x1", "x3", "x0", "x2", "x0", "x2", "x1", "x3"]
+    assert frame["share"].iloc[0] == pytest.approx(0.5)
+    assert frame["low"].iloc[0] == pytest.approx(0.3 - 1.959964 * 0.02)
+    with pytest.raises(ValueError, match="one output only"):
+        make_result().to_frame(by_output=True)
+    with pytest.raises(ValueError, match="no output 'maybe'; there are 'no', 'yes'"):
+        result.output_columns("maybe")
+
+
+def test_screened_players_are_called_so():
+    result = dataclasses.replace(full_result(), screened=[0.1, np.nan, np.nan, np.nan])
+    line = next(row for row in result.summary().splitlines() if row.startswith("x0"))
+    assert line.split() == ["x0", "screened", "–", "–", "–", "–"]
+
+
+def test_small_effects_have_more_digits():
+    text = make_result(2, effects=[0.0004, 0.0012], explained_variance=0.0016).summary()
+    assert "0.0012" in text
+    assert "0.0004" in text
+
+
+# Comparisons ------------------------------------------------------------------------------------
+
+
+def compared(**changes):
+    covariance = [[0.04, 0.03, 0.0], [0.03, 0.04, 0.0], [0.0, 0.0, 0.0001]]
+    effects = [0.7, 0.5, 0.05]
+    arguments = {"effects": effects, "raw_effects": effects, "covariance": covariance}
+    return make_result(3, **{**arguments, **changes})
+
+
+def test_difference_knows_what_the_errors_share():
+    found = compared().difference("x0", "x1")
+    assert found.estimate == pytest.approx(0.2)
+    assert found.standard_error == pytest.approx(np.sqrt(0.02))
+    assert found.low == pytest.approx(0.2 - 1.959964 * np.sqrt(0.02))
+    assert found.p_value == pytest.approx(0.157299, abs=1e-5)
+    other = compared().difference(1, 0)
+    assert (other.estimate, other.low) == pytest.approx((-found.estimate, -found.high))
+    assert other.p_value == pytest.approx(found.p_value)
+    assert compared().difference(0, 0) == (0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def test_difference_spans_plain_and_corrected_effects():
+    found = compared(plain_effects=[0.6, 0.6, 0.05]).difference("x0", "x1")
+    assert found.p_value == 1.0
+    assert found.high == pytest.approx(0.2 + 1.959964 * np.sqrt(0.02))
+    assert found.low == pytest.approx(0.0 - 1.959964 * np.sqrt(0.02))
+
+
+def test_difference_names_unknown_players_and_missing_errors():
+    with pytest.raises(ValueError, match="no player 'x9'; there are 'x0'"):
+        compared().difference("x9", "x0")
+    with pytest.raises(ValueError, match="cannot be compared"):
+        make_result().difference(0, 1)
+    with pytest.raises(ValueError, match="level must lie"):
+        compared().difference(0, 1, level=2)
+
+
+def test_rank_intervals_follow_the_differences():
+    best, worst = compared().rank_intervals()
+    assert best.tolist() == [1, 1, 2]
+    assert worst.tolist() == [2, 3, 3]
+    sure = compared(covariance=np.eye(3) * 1e-8).rank_intervals()
+    assert sure.best.tolist() == sure.worst.tolist() == [1, 2, 3]
+
+
+def test_rank_intervals_hold_all_ranks_at_once():
+    rng = np.random.default_rng(0)
+    truth = np.array([0.3, 0.25, 0.1, 0.1, 0.0])
+    root = rng.standard_normal((5, 5)) * 0.02
+    ranks_best = 1 + (truth[:, None] > truth).sum(axis=0)
+    ranks_worst = 5 - (truth[:, None] > truth).sum(axis=1)
+    covered, n_runs = 0, 400
+    for _ in range(n_runs):
+        raw = truth + root @ rng.standard_normal(5)
+        result = make_result(5, effects=raw, raw_effects=raw, covariance=root @ root.T)
+        best, worst = result.rank_intervals(0.8)
+        covered += bool((best <= ranks_best).all() and (worst >= ranks_worst).all())
+    assert covered / n_runs > 0.75
+
+
+def test_explained_interval_stays_within_its_range():
+    result = make_result(2, explained_variance=0.95, explained_variance_error=0.1)
+    assert result.explained_interval()[1] == 1.0
+    plain = dataclasses.replace(result, plain_explained_variance=0.9)
+    assert plain.explained_interval()[0] == pytest.approx(0.9 - 0.1959964)
+    assert make_result().explained_interval() is None
+
+
+# Formats of old -----------------------------------------------------------------------------------
+
+OLD = Path(__file__).parent / "results_of_old_versions"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_results_of_old_versions_are_read(version, tmp_path):
+    result = load_result(OLD / f"version-{version}.json")
+    assert result.names == ("a", "b <c>", "ü")
+    assert result.effects.tolist() == [0.25, 0.125, 0.0]
+    assert (result.plain_effects is None) is (version == 1)
+    assert result.data is result.screened is result.convergence is result.call is None
+    again = load_result(result.to_json())
+    assert_same(result, again)
+    assert "b &lt;c&gt;" in result.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_frame_backend_is_checked():
@@ -240,7 +374,9 @@ def test_json_keeps_every_bit(values, total):
     assert bits(back.standard_errors["design"]) == bits(array)
 
 
-@pytest.mark.parametrize("result", [make_result(), full_result(), make_result(1), full_result(100)])
+@pytest.mark.parametrize(
+    "result", [make_result(), full_result(), make_result(1), full_result(100), rich_result()]
+)
 def test_json_round_trip_of_all_fields(result, tmp_path):
     text = result.to_json(tmp_path / "result.json")
     assert_same(result, load_result(text))
@@ -256,7 +392,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == 2
+    assert content["format_version"] == 3
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 

@@ -1,23 +1,32 @@
 """CSV files have no types: their text becomes numbers and dates where that is what it spells."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 
-from shaff.data.files import read_file
+from shaff.data.files import Source, read_source, with_types
+from shaff.errors import InputError
 
 
 @pytest.fixture
 def read(tmp_path):
     """Read columns, given as lists of text, from a CSV file."""
 
-    def read(separator=",", **columns):
+    def read(separator=",", order=None, **columns):
         quoted = [[f'"{cell}"' for cell in row] for row in zip(*columns.values(), strict=True)]
         lines = [separator.join(row) for row in [list(columns), *quoted]]
         path = tmp_path / "a.csv"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        table = read_file(path, 1000, 0)
-        return {name: table.frame[name].to_list() for name in columns}, table.said
+        raw = read_source(Source((path,)))
+        # Notes name their column: what is said about each.
+        said = {}
+        for name in columns:
+            part = with_types(replace(raw, frame=raw.frame.select(name)), order=order)
+            if part.notes:
+                said[name] = part.notes[0].removeprefix(f"Column {name!r} ")
+        frame = with_types(raw, order=order).frame
+        return {name: frame[name].to_list() for name in columns}, said
 
     return read
 
@@ -91,3 +100,58 @@ def test_codes_with_leading_zeros_stay_text(read):
 )
 def test_dates(read, cells, expected):
     assert read(a=cells)[0]["a"] == expected
+
+
+def test_money_percentages_and_accounts(read):
+    columns, said = read(
+        price=["$1,234.50", "$7", "-$3"],
+        rate=["43.7%", "5 %", "0"],
+        euro=["1.234,50 €", "7,00 €", "12 €"],
+        books=["(1,200)", "300", "(5)"],
+    )
+    assert columns == {
+        "price": [1234.5, 7.0, -3.0],
+        "rate": [43.7, 5.0, 0.0],
+        "euro": [1234.5, 7.0, 12.0],
+        "books": [-1200.0, 300.0, -5.0],
+    }
+    assert said == {
+        "price": "holds amounts in $ with commas between thousands.",
+        "rate": "holds percentages.",
+        "euro": "holds amounts in € with decimal commas.",
+        "books": "holds numbers with commas between thousands.",
+    }
+
+
+def test_amounts_that_do_not_compare_stay_text(read):
+    mixed = ["$1", "2 €", "£3"]
+    scales = ["5%", "0.2", "7%", "0.1"]
+    assert read(a=mixed)[0]["a"] == mixed
+    assert read(a=scales)[0]["a"] == scales
+
+
+@pytest.mark.parametrize(
+    ("cells", "first", "how"),
+    [
+        (["31/01/2021", "01/02/2021"], date(2021, 1, 31), "day"),
+        (["01/31/2021", "02/01/2021"], date(2021, 1, 31), "month"),
+        (["1/31/21", "2/1/21"], date(2021, 1, 31), "month"),
+        (["1/31/2021 2:30 PM", "2/1/2021 12:05 AM"], datetime(2021, 1, 31, 14, 30), "month"),
+    ],
+)
+def test_the_column_tells_day_from_month(read, cells, first, how):
+    columns, said = read(a=cells)
+    assert columns["a"][0] == first
+    assert columns["a"][1].month == 2
+    assert said["a"] == f"holds dates with the {how} first."
+
+
+def test_dates_that_may_be_either_must_be_named(read):
+    cells = ["01/02/2021", "03/04/2021"]
+    with pytest.raises(
+        InputError, match=r"such as '01/02/2021'.*--dates day-first or --dates month"
+    ):
+        read(a=cells)
+    assert read(a=cells, order="day")[0]["a"] == [date(2021, 2, 1), date(2021, 4, 3)]
+    assert read(a=cells, order="month")[0]["a"] == [date(2021, 1, 2), date(2021, 3, 4)]
+    assert read(a=["01/01/2021", "02/02/2021"])[0]["a"] == [date(2021, 1, 1), date(2021, 2, 2)]

@@ -1,0 +1,33 @@
+"""Results of every format that was ever written are read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shaff.result import FORMAT_VERSION, READ_VERSIONS, load_result
+
+# A file of every format that was ever written: none of them is changed again.
+KEPT = sorted((Path(__file__).parent / "formats").glob("result-*.json"))
+
+
+def test_every_format_has_a_kept_file():
+    kept = {json.loads(path.read_text("utf-8"))["format_version"] for path in KEPT}
+    assert kept >= set(READ_VERSIONS)
+    assert FORMAT_VERSION in READ_VERSIONS
+
+
+@pytest.mark.parametrize("version", READ_VERSIONS)
+def test_results_of_every_format_are_read(version, tmp_path):
+    (path,) = [p for p in KEPT if p.name == f"result-{version}.json"]
+    result = load_result(path)
+    assert result.names == ("age", "bmi", "smoker")
+    assert result.effects.tolist() == [0.125, 0.5, 0.0]
+    assert result.standard_errors["data"].tolist() == [0.02, 0.03, 0.01]
+    assert result.p_values.tolist() == [0.001, 1e-9, 0.7]
+    assert np.isnan(result.total[2])
+    assert result.notes == ("A note.",)
+    assert (result.confidence_interval().low < result.effects).all()
+    result.to_json(tmp_path / "again.json")
+    assert load_result(tmp_path / "again.json").effects.tolist() == result.effects.tolist()

@@ -1,0 +1,100 @@
+"""Hints: each where it helps a person, none on a healthy table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shaff import ShapleyEffects
+
+N = 240
+
+
+def rows(seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((N, 3)), columns=["a", "b", "c"])
+    return X, X["a"] + X["b"] + rng.standard_normal(N), rng
+
+
+def notes(X, y, **given):
+    result = ShapleyEffects("smooth", n_subsets=10, random_state=0).fit(X, y, **given).result_
+    return [
+        note for note in result.notes if not note.startswith(("Smooth", "More rows", "A linear"))
+    ]
+
+
+def test_a_healthy_table_gets_no_hint():
+    X, y, _ = rows()
+    assert notes(X, y) == []
+
+
+def test_leak():
+    X, y, _ = rows()
+    X["after"] = 3 * y + 1
+    (note,) = notes(X, y.rename("price"))
+    assert note.startswith("'after' alone explains 100.0 % of price: is it price in other words")
+
+
+def test_row_numbers_constants_and_copies():
+    X, y, rng = rows()
+    X["id"] = rng.permutation(N) + 1
+    X["one"] = 1.0
+    X["again"] = X["a"]
+    assert notes(X, y) == [
+        "Column 'id' has the numbers 1, 2, 3 ... of the rows: leave it out, unless order is meant.",
+        "Interchangeable, so that each is credited with its part of what they say in common: "
+        "'a', 'again'.",
+        "Column 'one' has one value only, which explains nothing: effect 0.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["subject", "patient_id", "who"])
+def test_repeated_units(name):
+    X, y, rng = rows()
+    unit = np.arange(N) // 4
+    X[name] = unit
+    X["sex"] = rng.integers(2, size=N // 4)[unit]
+    y = y + 2 * rng.standard_normal(N // 4)[unit]
+    (note,) = notes(X, y)
+    assert f"--row-groups {name}" in note
+    assert notes(X, y, row_groups=unit) == []
+
+
+def test_sorted_columns_and_coarse_numbers_are_no_units():
+    X, y, rng = rows()
+    X["year"] = np.arange(N) // 12
+    X["age"] = rng.integers(20, 60, size=N)
+    assert notes(X, y) == []
+
+
+@pytest.mark.parametrize(
+    ("shift", "advice"), [(1, "its logarithm"), (0, "of 1 + it"), (-9, "check")]
+)
+def test_heavy_tails(shift, advice):
+    X, y, _ = rows()
+    y = np.round(np.exp(2 * y)) + shift
+    (note, *_) = notes(X, y)
+    assert note.startswith("2 rows of 240 make up")
+    assert advice in note
+
+
+@pytest.mark.filterwarnings("ignore:Nothing is explained")
+def test_little_is_explained_and_nothing_is_sure():
+    X, _, rng = rows()
+    y = 0.25 * X["a"] + rng.standard_normal(N)
+    found = notes(X, y)
+    assert found[0].startswith("Little is explained (")
+    assert found[1].startswith("The intervals are wide")
+
+
+def test_text_that_is_nearly_unique():
+    X, y, rng = rows()
+    X["name"] = [f"n{i}" for i in rng.integers(10 * N, size=N)]
+    assert any("another category in nearly every row" in note for note in notes(X, y))
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_a_linear_model_is_enough(curved):
+    X, y, rng = rows()
+    y = X["a"] ** 2 + 0.1 * rng.standard_normal(N) if curved else y
+    result = ShapleyEffects("smooth", n_subsets=10, random_state=0).fit(X, y).result_
+    assert any(note.startswith("A linear model is enough") for note in result.notes) != curved
