@@ -1,7 +1,9 @@
 """Are the error bars as long as they should be, and does the null test keep its level?
 
-    python -m benchmarks.coverage [--quick] [--repeats 200] [--case linear] [--jobs 2]
+    python -m benchmarks.coverage [--quick] [--repeats 200] [--case linear] [--out coverage.jsonl]
     python -m benchmarks.coverage --case noise [--noise-rows 12 25]
+
+Each data set leaves a line in the file, and what the file has is not run again.
 
 Many data sets of 400 rows and eight inputs are drawn, and each is explained with the defaults of
 `ShapleyEffects` and a budget of 60 of the 254 subsets. An interval is judged by how often it
@@ -23,19 +25,19 @@ The factors of `shaff.inference.training_factor` were set on other data (`benchm
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
 from shaff._typing import FloatArray
 from shaff.result import EffectsResult
 
 NAMES = ("x1", "x2", "x3", "x4", "d1", "d2", "|x3|", "d3")
-N_ROWS, BUDGET, LEVEL = 400, 60, 0.95
+N_ROWS, BUDGET, LEVEL, SIGNIFICANT = 400, 60, 0.95, 0.05
 RHO, RHO_DUMMIES = 0.6, 0.8
 # Shares of the variance of y: x1 and x2 together, x3, x4; the rest is noise.
 PAIR, SINGLE, WEAK = 0.45, 0.25, 0.02
@@ -81,78 +83,92 @@ class Case:
         return np.array([first, second, SINGLE, WEAK, 0, 0, 0, 0])
 
 
+CASES = {case.name: case for case in (Case("linear", True), Case("non-linear", False))}
+
+
 def correlated(rng: np.random.Generator, rho: float) -> FloatArray:
     """Two standard normal variables."""
     factor = np.linalg.cholesky(np.array([[1, rho], [rho, 1]]))
     return np.asarray(factor @ rng.standard_normal((2, N_ROWS)), dtype=np.float64)
 
 
-def explain(case: Case, seed: int) -> EffectsResult:
-    X, y = case.draw(seed)
-    return ShapleyEffects(n_subsets=BUDGET, random_state=seed).fit(X, y).result_
+def explain(case: str, seed: int) -> Record:
+    X, y = CASES[case].draw(seed)
+    return figures(ShapleyEffects(n_subsets=BUDGET, random_state=seed).fit(X, y).result_)
 
 
-def covered(results: list[EffectsResult], target: FloatArray) -> FloatArray:
+def figures(result: EffectsResult) -> Record:
+    low, high = result.confidence_interval(LEVEL)
+    arrays = {
+        "raw": result.raw_effects,
+        "error": result.standard_error,
+        "low": low,
+        "high": high,
+        "p": result.null_test(adjust=None),
+        "p_holm": result.null_test(),
+        "explained": result.explained_variance,
+        "explained_error": result.explained_variance_error,
+    }
+    return {name: np.asarray(array).tolist() for name, array in arrays.items()}
+
+
+def covered(found: dict[str, FloatArray], target: FloatArray) -> FloatArray:
     """Share of the data sets whose interval holds the target, by player."""
-    intervals = [result.confidence_interval(LEVEL) for result in results]
-    inside = [(low <= target) & (target <= high) for low, high in intervals]
-    return np.asarray(np.mean(inside, axis=0), dtype=np.float64)
+    inside = (found["low"] <= target) & (target <= found["high"])
+    return np.asarray(inside.mean(axis=0), dtype=np.float64)
 
 
-def report(case: Case, results: list[EffectsResult], seconds: float) -> None:
-    raw = np.array([result.raw_effects for result in results])
-    errors = np.array([result.standard_error for result in results])
+def report(case: Case, records: list[Record]) -> None:
+    names = ("raw", "error", "low", "high", "p", "p_holm", "explained", "explained_error")
+    found = {name: np.array([record[name] for record in records]) for name in names}
     columns = {
         "true": case.effects,
-        "mean": raw.mean(axis=0),
-        "sd": raw.std(axis=0, ddof=1),
-        "error bar": np.sqrt((errors**2).mean(axis=0)),
-        "cover mean": covered(results, raw.mean(axis=0)),
-        "cover true": covered(results, case.effects),
-        "rejected": np.mean([r.null_test(adjust=None) < 0.05 for r in results], axis=0),
-        "Holm": np.mean([r.null_test() < 0.05 for r in results], axis=0),
+        "mean": found["raw"].mean(axis=0),
+        "sd": found["raw"].std(axis=0, ddof=1),
+        "error bar": np.sqrt((found["error"] ** 2).mean(axis=0)),
+        "cover mean": covered(found, found["raw"].mean(axis=0)),
+        "cover true": covered(found, case.effects),
+        "rejected": (found["p"] < SIGNIFICANT).mean(axis=0),
+        "Holm": (found["p_holm"] < SIGNIFICANT).mean(axis=0),
     }
-    print(f"\n{case.name}: {len(results)} data sets, {seconds:.0f} s")
+    print(f"\n{case.name}: {len(records)} data sets")
     print(f"{'':6s}" + "".join(f"{name:>12s}" for name in columns))
     for j, name in enumerate(NAMES):
         print(f"{name:6s}" + "".join(f"{column[j]:12.3f}" for column in columns.values()))
-    verdict(columns, results)
+    verdict(columns, found)
 
 
-def verdict(columns: dict[str, FloatArray], results: list[EffectsResult]) -> None:
+def verdict(columns: dict[str, FloatArray], found: dict[str, FloatArray]) -> None:
     """The figures that have a bar, and those that stand beside them."""
-    dummies = columns["rejected"][DUMMIES]
-    of_all = np.array([result.explained_variance for result in results])
-    bars = np.array([result.explained_variance_error for result in results])
-    inside = np.mean(np.abs(of_all - of_all.mean()) <= 1.96 * bars)
+    dummies, of_all = columns["rejected"][DUMMIES], found["explained"]
+    inside = np.mean(np.abs(of_all - of_all.mean()) <= 1.96 * found["explained_error"])
     lines = {
         "coverage of the mean estimate, effects > 0.02": columns["cover mean"][LARGE].mean(),
-        "coverage of the true effects, as it is": columns["cover true"][LARGE].mean(),
+        "coverage of the true effects": columns["cover true"][LARGE].mean(),
         "false positives at 5 %, four dummies": dummies.mean(),
         "power at an effect of 0.02": columns["rejected"][WEAK_ONE],
         "coverage of the mean explained variance": inside,
     }
-    notes = ("bar: 0.92 to 0.98", "", f"bar: 0.07; largest of the four {dummies.max():.3f}", "", "")
+    notes = ("", "", f"bar: 0.05; largest of the four {dummies.max():.3f}", "", "")
     for (name, figure), note in zip(lines.items(), notes, strict=True):
         print(f"{name:48s}{figure:6.3f}   {note}", flush=True)
 
 
-def finds_effect_in_noise(n_rows: int, seed: int) -> bool:
+def find_in_noise(noise_rows: int, seed: int) -> Record:
     """Is any effect significant, all tests taken together, where y depends on nothing?"""
-    rng = np.random.default_rng([seed, n_rows])
-    X, y = rng.standard_normal((n_rows, NOISE_COLUMNS)), rng.standard_normal(n_rows)
+    rng = np.random.default_rng([seed, noise_rows])
+    X, y = rng.standard_normal((noise_rows, NOISE_COLUMNS)), rng.standard_normal(noise_rows)
     with warnings.catch_warnings():
         # That nothing is explained is what most of them should say.
         warnings.simplefilter("ignore", UserWarning)
         result = ShapleyEffects(random_state=seed).fit(X, y).result_
-    return bool((result.null_test() < 0.05).any())
+    return {"found": bool((result.null_test() < SIGNIFICANT).any())}
 
 
-def report_noise(sizes: list[int], repeats: int, jobs: int) -> None:
-    for n_rows in sizes:
-        found = Parallel(jobs)(delayed(finds_effect_in_noise)(n_rows, s) for s in range(repeats))
-        print(f"{f'pure noise, {n_rows} rows: data sets with an effect':48s}{np.mean(found):6.3f}"
-              f"   bar: 0.05; {repeats} data sets", flush=True)  # fmt: skip
+def report_noise(n_rows: int, records: list[Record]) -> None:
+    found = np.mean([record["found"] for record in records])
+    print(f"{f'pure noise, {n_rows} rows: data sets with an effect':48s}{found:6.3f}"
+          f"   bar: 0.05; {len(records)} data sets", flush=True)  # fmt: skip
 
 
 def main() -> None:
@@ -162,16 +178,16 @@ def main() -> None:
     parser.add_argument("--case", default="", help="only the case of this name")
     parser.add_argument("--noise-rows", type=int, nargs="+", default=NOISE_ROWS)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("coverage.jsonl"))
     args = parser.parse_args()
-    repeats = 20 if args.quick else args.repeats
-    for case in (Case("linear", True), Case("non-linear", False)):
+    seeds = range(20 if args.quick else args.repeats)
+    for case in CASES.values():
         if args.case in ("", case.name):
-            started = time.perf_counter()
-            results = Parallel(args.jobs)(delayed(explain)(case, s) for s in range(repeats))
-            report(case, list(results), time.perf_counter() - started)
-    if args.case in ("", "noise"):
-        print()
-        report_noise(args.noise_rows, repeats, args.jobs)
+            fill(args.out, [{"case": case.name, "seed": k} for k in seeds], explain, args.jobs)
+            report(case, [r for r in read(args.out) if r.get("case") == case.name])
+    for n_rows in args.noise_rows if args.case in ("", "noise") else ():
+        fill(args.out, [{"noise_rows": n_rows, "seed": k} for k in seeds], find_in_noise, args.jobs)
+        report_noise(n_rows, [r for r in read(args.out) if r.get("noise_rows") == n_rows])
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def _random(kind: str) -> Callable[[int], KnownGame]:
 def _screened_1b(seed: int) -> KnownGame:
     """The game of the variables that the screen keeps on simulated data."""
     exp = experiment_1b(random_state=seed)
-    kept = np.flatnonzero(screen(exp.X, exp.y))
+    kept = np.flatnonzero(screen(exp.X, exp.y, fewest=0))
     missed = np.delete(exp.effects, kept)
     if missed.any():
         # Then the effects of the smaller game are others, and the error shows it.
@@ -207,7 +207,7 @@ def _screened_1b(seed: int) -> KnownGame:
 @cache
 def _screened_1b_data(seed: int) -> Training:
     exp = experiment_1b(random_state=seed)
-    return Training(exp.X[:, screen(exp.X, exp.y)], exp.y)
+    return Training(exp.X[:, screen(exp.X, exp.y, fewest=0)], exp.y)
 
 
 def errors(

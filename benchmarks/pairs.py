@@ -26,18 +26,18 @@ from shaff.datasets import experiment_1a, experiment_2, load_diabetes
 case, seed, jobs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 if case == "diabetes":
     X, y, _ = load_diabetes()
-elif case == "large":
-    data = experiment_2(100_000, seed)
-    X, y = data.X, data.y
 else:
-    data = {"1a": experiment_1a, "2": experiment_2}[case](random_state=seed)
+    name, _, rows = case.partition(":")
+    sizes = {"n": int(rows)} if rows else {}
+    data = {"1a": experiment_1a, "2": experiment_2}[name](**sizes, random_state=seed)
     X, y = data.X, data.y
 ShapleyEffects(random_state=0, n_jobs=jobs).fit(X[:100], y[:100])
 start = time.process_time()
 result = ShapleyEffects(random_state=seed, n_jobs=jobs).fit(X, y).result_
 print(time.process_time() - start, result.effects.sum())
 """
-CASES = ("1a", "2", "diabetes")
+# An experiment, with its number of rows where that is not the paper's.
+CASES = ("diabetes", "1a:1000", "2:1000", "1a", "2")
 
 
 def measure(folder: str | None, case: str, seed: int, jobs: int) -> float:
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--new")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--case", nargs="*", default=CASES, choices=(*CASES, "large"))
+    parser.add_argument("--case", nargs="*", default=CASES, choices=(*CASES, "2:100000"))
     options = parser.parse_args()
     for case in options.case:
         found = ratios(options.old, options.new, case, options.pairs, options.jobs)

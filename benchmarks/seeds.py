@@ -14,18 +14,17 @@ comes first, with its lead over the second in error bars.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
+from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
 from shaff.result import EffectsResult
 
@@ -57,17 +56,17 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series]:
     return table.drop(columns=outcome), table[outcome]
 
 
-def run(name: str, seed: int) -> dict[str, Any]:
-    X, y = load(name)
+def run(table: str, seed: int) -> Record:
+    X, y = load(table)
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         result = ShapleyEffects(random_state=seed).fit(X, y).result_
     seconds = time.process_time() - started
-    return {"table": name, "seed": seed, **figures(result), "cpu": round(seconds, 2)}
+    return {**figures(result), "cpu": round(seconds, 2)}
 
 
-def figures(result: EffectsResult) -> dict[str, Any]:
+def figures(result: EffectsResult) -> Record:
     errors = result.standard_errors or {}
     luck = np.sqrt(sum(np.square(errors[source]) for source in NOT_DATA if source in errors))
     return {
@@ -79,28 +78,14 @@ def figures(result: EffectsResult) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def fill(path: Path, tables: list[str], n_seeds: int) -> None:
-    """Append the fits that the file lacks."""
-    done = {(record["table"], record["seed"]) for record in read(path)}
-    for name in tables:
-        for seed in range(n_seeds):
-            if (name, seed) not in done:
-                with path.open("a") as file:
-                    file.write(json.dumps(run(name, seed)) + "\n")
-
-
-def report(records: list[dict[str, Any]]) -> None:
+def report(records: list[Record]) -> None:
     print(f"{'':10s}{'seeds':>6s}{'/ total':>9s}{'/ stated':>9s}{'first':>14s}{'of':>4s}"
           f"{'lead':>7s}{'explained':>17s}{'CPU s':>7s}")  # fmt: skip
     for name in dict.fromkeys(record["table"] for record in records):
         print(line(name, [record for record in records if record["table"] == name]))
 
 
-def line(name: str, records: list[dict[str, Any]]) -> str:
+def line(name: str, records: list[Record]) -> str:
     effects, error, luck = (np.array([r[k] for r in records]) for k in ("effects", "error", "luck"))
     spread = np.sqrt((effects.var(axis=0, ddof=1)).sum())
     total, stated = (np.sqrt((e**2).mean(axis=0).sum()) for e in (error, luck))
@@ -122,7 +107,9 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="only print the table of this file")
     options = parser.parse_args()
     if options.report is None:
-        fill(options.out, options.tables, options.seeds)
+        seeds = range(options.seeds)
+        keys = [{"table": table, "seed": seed} for table in options.tables for seed in seeds]
+        fill(options.out, keys, run)
     report(read(options.report or options.out))
 
 

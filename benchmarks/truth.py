@@ -18,34 +18,32 @@ The last rows are means over the rows of the named cases and of the others.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.cases import CASES, Case
+from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
 from shaff.result import EffectsResult
 
 LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
 COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "false +", "below 0", "CPU s")
-Record = dict[str, Any]
 
 
-def run(case: Case, n: int, seed: int) -> Record:
+def run(case: str, n: int, seed: int) -> Record:
     """Explain one data set with the defaults."""
-    X, y = case.draw(n, seed)
+    X, y = CASES[case].draw(n, seed)
     started = time.process_time()
     with warnings.catch_warnings():
         # That little is explained is a figure of the report.
         warnings.simplefilter("ignore", UserWarning)
         result = ShapleyEffects(random_state=seed).fit(X, y).result_
     seconds = time.process_time() - started
-    return {"case": case.name, "n": n, "seed": seed, **figures(result), "cpu": round(seconds, 3)}
+    return {**figures(result), "cpu": round(seconds, 3)}
 
 
 def figures(result: EffectsResult) -> Record:
@@ -71,21 +69,6 @@ def figures(result: EffectsResult) -> Record:
 
 def plain(figure: Any) -> Any:
     return np.round(np.asarray(figure, dtype=float), 7).tolist()
-
-
-def read(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def fill(path: Path, names: Iterable[str], n: int, seeds: range) -> None:
-    """Append the runs that the file lacks."""
-    done = {(record["case"], record["n"], record["seed"]) for record in read(path)}
-    for name in names:
-        for seed in seeds:
-            if (name, n, seed) not in done:
-                record = run(CASES[name], n, seed)
-                with path.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
 
 
 def row(case: Case, records: list[Record]) -> list[float]:
@@ -176,7 +159,9 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="only print the table of this file")
     args = parser.parse_args()
     if args.report is None:
-        fill(args.out, args.cases, args.n, range(*args.seeds))
+        seeds = range(*args.seeds)
+        keys = [{"case": case, "n": args.n, "seed": seed} for case in args.cases for seed in seeds]
+        fill(args.out, keys, run)
     report(read(args.report or args.out))
 
 

@@ -6,7 +6,13 @@ project = "shaff"
 author = "the shaff developers"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx-mathjax-offline",  # formulas without a network: the pages hold their MathJax
+]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]

@@ -1,0 +1,31 @@
+"""Files with a line a run: a benchmark that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+Record = dict[str, Any]
+Key = dict[str, Any]
+
+
+def read(path: Path) -> list[Record]:
+    """The runs of a file, none if there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def fill(path: Path, keys: Iterable[Key], run: Callable[..., Record], jobs: int = 1) -> None:
+    """Append the runs that the file lacks; ``run(**key)`` gives what stands beside its key."""
+    done = read(path)
+    wanted = [key for key in keys if not any(key.items() <= record.items() for record in done)]
+    # In bunches, so that little is lost when it is stopped.
+    for start in range(0, len(wanted), jobs):
+        some = wanted[start : start + jobs]
+        found = Parallel(jobs)(delayed(run)(**key) for key in some)
+        with path.open("a") as file:
+            for key, record in zip(some, found, strict=True):
+                file.write(json.dumps({**key, **record}) + "\n")

@@ -1,0 +1,458 @@
+"""Many columns: what the screen keeps, what it costs, and whether tests hold.
+
+    python -m benchmarks.wide nulls     --out nulls.jsonl     [--cases t3 factor] [--seeds 0 200]
+    python -m benchmarks.wide retention --out retention.jsonl [--seeds 0 100]
+    python -m benchmarks.wide bounds    --out bounds.jsonl    [--seeds 0 20]
+    python -m benchmarks.wide optimism  --out optimism.jsonl  [--seeds 0 10]
+    python -m benchmarks.wide time      --out time.jsonl      [--seeds 0 1]
+    python -m benchmarks.wide designs   --out designs.jsonl   [--seeds 0 10]
+    python -m benchmarks.wide report    --out any.jsonl
+
+Every run leaves a line in its file, and those that the file has are not run again: a command that
+was stopped goes on where it was. `report` prints what a file has so far, with standard errors.
+
+- nulls: p-values of inputs without effect, and of one with an effect of 0.03 (`power`);
+- retention: columns with effects of 0.03 and 0.015 among nulls: how often do they play;
+- bounds: the same with whole fits: how often are the upper bounds of dropped columns right;
+- optimism: v of all by the fit, beside v of the same models on 20 000 fresh rows;
+- time: 20 true columns among p, n = 5000: CPU seconds, memory, and how many are in the top 25;
+- designs: error of the effects that the design leaves by number of players, and its CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.lines import Record, fill, read
+from shaff import ShapleyEffects
+from shaff._typing import FloatArray
+from shaff.data.problem import Given, read_problem
+from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.protocols import DesignContext, Proposal, Values
+from shaff.result import EffectsResult
+from shaff.run import choose_cast
+from shaff.screening import Cast
+from shaff.settings import Settings
+from shaff.solve.gaussian_process import GaussianProcessSolver
+from shaff.subsets import Subsets
+from shaff.values import make_values
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A data set, and what is true of it: columns that have no effect, effects of some others."""
+
+    X: Any
+    y: FloatArray
+    nulls: list[int]
+    known: dict[int, float]
+
+
+def fit(data: Data, seed: int, **settings: Any) -> EffectsResult:
+    with warnings.catch_warnings():
+        # That nothing is explained is what some of them should say.
+        warnings.simplefilter("ignore", UserWarning)
+        return ShapleyEffects(random_state=seed, **settings).fit(data.X, data.y).result_
+
+
+# Level and power -------------------------------------------------------------------------------
+
+
+def signal(rng: Rng, n: int) -> tuple[FloatArray, FloatArray]:
+    """Two inputs, and half of a variance of 1 that they explain: a line and a wave."""
+    X = rng.standard_normal((n, 2))
+    wave = np.sin(2 * X[:, 1]) * np.sqrt(2 / (1 - np.exp(-8)))
+    return X, np.sqrt(0.3) * X[:, 0] + np.sqrt(0.2) * wave
+
+
+def with_dummies(rng: Rng, dummies: FloatArray, noise: FloatArray | None = None) -> Data:
+    """The signal, the dummies, and noise that is half of the variance."""
+    X, mean = signal(rng, len(dummies))
+    noise = rng.standard_normal(len(X)) if noise is None else noise / noise.std()
+    X = np.column_stack([X, dummies])
+    return Data(X, mean + np.sqrt(0.5) * noise, list(range(2, X.shape[1])), {})
+
+
+def correlated(rng: Rng) -> Data:
+    common = rng.standard_normal((300, 1))
+    return with_dummies(rng, np.sqrt(0.8) * common + np.sqrt(0.2) * rng.standard_normal((300, 4)))
+
+
+def copied(rng: Rng) -> Data:
+    d = rng.standard_normal((300, 2))
+    return with_dummies(rng, np.column_stack([d, d[:, 0], d[:, 0] + 0.01 * d[:, 1]]))
+
+
+def t3(rng: Rng) -> Data:
+    return with_dummies(rng, rng.standard_normal((300, 4)), rng.standard_t(3, 300))
+
+
+def uneven(rng: Rng) -> Data:
+    """The noise has a variance that a dummy drives."""
+    d = rng.standard_normal((300, 4))
+    return with_dummies(rng, d, np.exp(0.7 * d[:, 0]) * rng.standard_normal(300))
+
+
+def factor(rng: Rng) -> Data:
+    import pandas as pd
+
+    data = with_dummies(rng, rng.standard_normal((300, 2)))
+    frame = pd.DataFrame(data.X, columns=list("abcd"))
+    frame["level"] = [f"level {k}" for k in rng.integers(50, size=300)]
+    return Data(frame, data.y, [2, 3, 4], {})
+
+
+def noise(n: int, p: int) -> Callable[[Rng], Data]:
+    def draw(rng: Rng) -> Data:
+        return Data(rng.standard_normal((n, p)), rng.standard_normal(n), list(range(p)), {})
+
+    return draw
+
+
+def power(rng: Rng) -> Data:
+    """Ten columns: effects of 0.2, 0.2, 0.07 and 0.03, and nulls."""
+    X = rng.standard_normal((300, 10))
+    y = X[:, :4] @ np.sqrt([0.2, 0.2, 0.07, 0.03]) + np.sqrt(0.5) * rng.standard_normal(300)
+    return Data(X, y, list(range(4, 10)), {3: 0.03})
+
+
+def wide(n: int, p: int, bent: bool) -> Callable[[Rng], Data]:
+    """Effects of 0.12 (three), 0.03 (three) and 0.015 (three) among nulls.
+
+    With bends every second effect is a wave, a square or a step of its column.
+    """
+
+    def draw(rng: Rng) -> Data:
+        X, effects = rng.standard_normal((n, p)), np.repeat([0.12, 0.03, 0.015], 3)
+        columns = rng.permutation(p)[: len(effects)]
+        parts = [shape(k, X[:, j], bent) for k, j in enumerate(columns)]
+        y = np.sqrt(effects) @ parts + np.sqrt(1 - effects.sum()) * rng.standard_normal(n)
+        nulls = sorted(set(range(p)) - set(columns.tolist()))
+        return Data(X, y, nulls, {int(j): float(e) for j, e in zip(columns, effects, strict=True)})
+
+    return draw
+
+
+def shape(k: int, x: FloatArray, bent: bool) -> FloatArray:
+    """A function of a column with mean 0 and variance 1."""
+    bends = (
+        x,
+        np.sin(2 * x) * np.sqrt(2 / (1 - np.exp(-8))),
+        (x**2 - 1) / np.sqrt(2),
+        np.where(x > 0, 1.0, -1.0),
+    )
+    return np.asarray(bends[k % len(bends)] if bent else x)
+
+
+NULLS: dict[str, Callable[[Rng], Data]] = {
+    "correlated": correlated,
+    "copied": copied,
+    "t3": t3,
+    "uneven": uneven,
+    "factor": factor,
+    "noise60": noise(60, 4),
+    "noise100": noise(100, 4),
+    "power": power,
+    "wide40": wide(300, 40, True),
+    "wide200": wide(1000, 200, True),
+}
+
+
+def run_null(case: str, seed: int) -> Record:
+    data = NULLS[case](np.random.default_rng([seed, 14]))
+    result = fit(data, seed)
+    return {
+        "nulls": data.nulls,
+        "known": data.known,
+        "raw": rounded(result.raw_effects),
+        "plain": rounded(
+            result.raw_effects if result.plain_effects is None else result.plain_effects
+        ),
+        "p": rounded(result.null_test(adjust=None)),
+        "holm": rounded(result.null_test()),
+    }
+
+
+def rounded(figures: Any) -> Any:
+    return [float(f"{figure:.6g}") for figure in np.ravel(figures)]
+
+
+# What plays, and what is said of the rest ------------------------------------------------------
+
+WIDE = {
+    f"n{n} p{p} {'bent' if bent else 'linear'}": wide(n, p, bent)
+    for n, p in ((300, 40), (1000, 200))
+    for bent in (False, True)
+}
+
+
+def run_retention(case: str, seed: int) -> Record:
+    """The screen alone, as a fit with the defaults would have it."""
+    data = WIDE[case](np.random.default_rng([seed, 14]))
+    cast = cast_of(data, seed)
+    return {"n_kept": len(cast.kept), "kept": kept_by_effect(data, set(cast.kept.tolist()))}
+
+
+def cast_of(data: Data, seed: int) -> Cast:
+    """As `ShapleyEffects(random_state=seed)` has it."""
+    settings = Settings.resolve(ShapleyEffects(random_state=seed).get_params())
+    return choose_cast(settings, read_problem(Given(data.X, data.y), settings.reading))
+
+
+def kept_by_effect(data: Data, kept: set[int]) -> dict[str, float]:
+    """Share of the columns of each effect that play."""
+    effects = sorted(set(data.known.values()))
+    return {
+        str(e): float(np.mean([j in kept for j, own in data.known.items() if own == e]))
+        for e in effects
+    }
+
+
+def run_bounds(case: str, seed: int) -> Record:
+    data = WIDE[case](np.random.default_rng([seed, 14]))
+    result = fit(data, seed)
+    truth = np.zeros(len(result.names))
+    truth[list(data.known)] = list(data.known.values())
+    bounds, out = result.upper_bound(), np.flatnonzero(result.is_screened)
+    inside = bounds >= truth
+    low, high = result.confidence_interval()
+    real = list(data.known)
+    return {
+        "n_out": len(out),
+        "covered": float(inside[out].mean()) if len(out) else 1.0,
+        "real_out": int((truth[out] > 0).sum()),
+        "real_covered": int(inside[out][truth[out] > 0].sum()),
+        "mean_bound": float(bounds[out].mean()) if len(out) else 0.0,
+        "others": result.others,
+        "error": float(np.abs(result.effects - truth).sum()),
+        "intervals": float(((low <= truth) & (truth <= high))[real].mean()),
+        "false": float((result.null_test(adjust=None)[data.nulls] < 0.05).mean()),
+        "family": bool((result.null_test()[data.nulls] < 0.05).any()),
+    }
+
+
+# Is v what new rows say ------------------------------------------------------------------------
+
+FRESH = 20_000
+OPTIMISM = {f"p{p}": wide(1000, p, True) for p in (40, 200, 1000)}
+
+
+def run_optimism(case: str, seed: int) -> Record:
+    """v of all players, others among them, beside the same models on fresh rows.
+
+    Data and fresh rows are two parts of one draw. Fresh rows are predicted by the average of the
+    models of all folds and runs, which is a little better than the single models that v is
+    measured with.
+    """
+    rng = np.random.default_rng([seed, 14])
+    p = int(case[1:])
+    both = wide(1000 + FRESH, p, True)(rng)
+    data = Data(both.X[:1000], both.y[:1000], both.nulls, both.known)
+    cast = cast_of(data, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        values = make_values(None, cast.problem).values
+    full = Subsets.full(values.n_players)
+    measured = values.values(full)
+    fresh = cast.rows(both.X[1000:])
+    blocks = np.array_split(fresh, 10)
+    predicted = np.concatenate([values.predict(full, block)[0, :, 0] for block in blocks])
+    y = both.y[1000:]
+    return {
+        "plain": float(measured.v_plain[0]),
+        "corrected": float(measured.v[0]),
+        "fresh": float(1 - np.mean((y - predicted) ** 2) / y.var()),
+        "n_players": values.n_players,
+    }
+
+
+# Time and memory -------------------------------------------------------------------------------
+
+TIMED = {f"p{p}": p for p in (100, 400, 2000)}
+
+
+def run_time(case: str, seed: int) -> Record:
+    """20 true columns of 5000 rows, half of them bent, with effects of 0.04 each."""
+    p, rng = TIMED[case], np.random.default_rng([seed, 14])
+    X = rng.standard_normal((5000, p))
+    columns = rng.permutation(p)[:20]
+    parts = [shape(k // 10 * (1 + k % 3), X[:, j], True) for k, j in enumerate(columns)]
+    y = np.sqrt(0.04) * np.sum(parts, axis=0) + np.sqrt(0.2) * rng.standard_normal(5000)
+    started = time.perf_counter()
+    result = fit(Data(X, y, [], {}), seed, n_jobs=2)
+    return {
+        "wall": round(time.perf_counter() - started, 1),
+        "found": int(np.isin(result.order[:25], columns).sum()),
+        "n_players": int((~result.is_screened).sum()),
+        "n_subsets": result.n_subsets,
+        "explained": result.explained_variance,
+        "error": float(np.abs(result.effects[columns] - 0.04).sum()),
+    }
+
+
+# Designs ---------------------------------------------------------------------------------------
+
+DESIGNS = {f"{p} players": p for p in (25, 50, 100, 200)}
+
+
+def run_design(case: str, seed: int) -> Record:
+    """A game with known effects: a concave function of a sum of the players' weights, plus noise
+    of 0.003 in every value, with the default budget and without a tolerance."""
+    p, rng = DESIGNS[case], np.random.default_rng([seed, 14])
+    weight = rng.exponential(size=p) * (rng.random(p) < 0.3)
+    weight[0] += 0.5
+    weight /= weight.sum()
+
+    def value(masks: npt.NDArray[np.bool_]) -> FloatArray:
+        return np.asarray(0.9 * np.sqrt(masks @ weight))
+
+    context = DesignContext(p, None, None, seed)
+    design = GaussianProcessDesign(p, context.budget, None, random_state=seed)
+    full = Subsets.full(p)
+    history = Values(full, value(full.masks()))
+    proposals = []
+    while (proposal := design.propose(history)) is not None:
+        proposals.append(proposal)
+        v = value(proposal.subsets.masks())
+        v += 0.003 * rng.standard_normal(len(v))
+        history = Values.concatenate([history, Values(proposal.subsets, v)])
+    effects = GaussianProcessSolver().solve(
+        Proposal.concatenate(proposals), history.v[1:], float(history.v[0])
+    )
+    orders = rng.random((20_000, p)).argsort(axis=1)
+    truth = np.zeros(p)
+    for order in orders:
+        truth[order] += np.diff(0.9 * np.sqrt(np.cumsum(weight[order])), prepend=0.0)
+    truth /= len(orders)
+    return {
+        "budget": context.budget,
+        "error": float(np.abs(effects.effects - truth).sum()),
+        "largest": float(np.abs(effects.effects - truth).max()),
+    }
+
+
+# Files -----------------------------------------------------------------------------------------
+
+COMMANDS: dict[str, tuple[dict[str, Any], Callable[[str, int], Record]]] = {
+    "nulls": (NULLS, run_null),
+    "retention": (WIDE, run_retention),
+    "bounds": (WIDE, run_bounds),
+    "optimism": (OPTIMISM, run_optimism),
+    "time": (TIMED, run_time),
+    "designs": (DESIGNS, run_design),
+}
+
+
+def run(command: str, case: str, seed: int) -> Record:
+    """What stands beside the key of a run: its figures, CPU seconds and the peak of memory."""
+    started = time.process_time()
+    record = COMMANDS[command][1](case, seed)
+    record["cpu"] = round(time.process_time() - started, 2)
+    record["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return record
+
+
+def keys(command: str, cases: list[str], seeds: range) -> list[Record]:
+    """Seed by seed, so that all cases have a few runs early."""
+    known = cases or list(COMMANDS[command][0])
+    return [{"command": command, "case": case, "seed": seed} for seed in seeds for case in known]
+
+
+# Report ----------------------------------------------------------------------------------------
+
+
+def report(records: list[Record]) -> None:
+    """A table a command, a row a case."""
+    for command in COMMANDS:
+        found = [r for r in records if r["command"] == command]
+        cases = dict.fromkeys(r["case"] for r in found)
+        if cases:
+            print(f"\n{command} (means ± standard errors)")
+        for case in cases:
+            own = [r for r in found if r["case"] == case]
+            figures = [FIGURES[command](r) for r in own]
+            cells = [f"{name} {mean_and_error(figures, name)}" for name in figures[0]]
+            cells.append(f"CPU {np.mean([r['cpu'] for r in own]):.1f} s")
+            print(f"  {case:22s}{len(own):4d} runs  " + "  ".join(cells), flush=True)
+
+
+def mean_and_error(figures: list[dict[str, float]], name: str) -> str:
+    numbers = np.array([f[name] for f in figures if not np.isnan(f[name])])
+    if not len(numbers):
+        return "–"
+    if len(numbers) == 1:
+        return f"{numbers[0]:.4g}"
+    return f"{numbers.mean():.4f} ± {numbers.std(ddof=1) / np.sqrt(len(numbers)):.4f}"
+
+
+def null_figures(r: Record) -> dict[str, float]:
+    p, holm = np.array(r["p"]), np.array(r["holm"])
+    known = [int(j) for j, effect in r["known"].items() if effect == 0.03]
+    return {
+        "false positives": float((p[r["nulls"]] < 0.05).mean()),
+        "family-wise": float((holm[r["nulls"]] < 0.05).any()),
+        "power at 0.03": float((p[known] < 0.05).mean()) if known else np.nan,
+    }
+
+
+def bound_figures(r: Record) -> dict[str, float]:
+    return {
+        "dropped": r["n_out"],
+        "covered": r["covered"],
+        "bound": r["mean_bound"],
+        "with effect": r["real_out"],
+        "of them covered": r["real_covered"] / r["real_out"] if r["real_out"] else np.nan,
+        "cum. error": r["error"],
+        "intervals": r["intervals"],
+        "false positives": r["false"],
+        "family-wise": float(r["family"]),
+    }
+
+
+FIGURES: dict[str, Callable[[Record], dict[str, float]]] = {
+    "nulls": null_figures,
+    "retention": lambda r: {
+        "players": r["n_kept"],
+        **{f"kept {e}": k for e, k in r["kept"].items()},
+    },
+    "bounds": bound_figures,
+    "optimism": lambda r: {
+        "players": r["n_players"],
+        "v plain": r["plain"],
+        "fresh": r["fresh"],
+        "plain - fresh": r["plain"] - r["fresh"],
+        "corrected - fresh": r["corrected"] - r["fresh"],
+    },
+    "time": lambda r: (
+        {k: r[k] for k in ("wall", "found", "n_players", "n_subsets", "error")} | {"MiB": r["mib"]}
+    ),
+    "designs": lambda r: {k: r[k] for k in ("budget", "error", "largest")},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=[*COMMANDS, "report"])
+    parser.add_argument("--out", type=Path, required=True, help="file of runs, to go on with")
+    parser.add_argument("--cases", nargs="+", default=[], help="only these")
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
+    args = parser.parse_args()
+    if args.command != "report":
+        fill(args.out, keys(args.command, args.cases, range(*args.seeds)), run)
+    report(read(args.out))
+
+
+if __name__ == "__main__":
+    main()
