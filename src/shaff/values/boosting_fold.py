@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from shaff import _core
 from shaff._threads import Cancel
@@ -12,8 +13,10 @@ from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
+from shaff.trees.binning import Bins
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
+from shaff.trees.histogram_booster import Growth, HistogramBooster
 from shaff.values.categories import MeanTargets
 from shaff.values.linear_start import LinearStart
 
@@ -45,7 +48,9 @@ class FoldColumns:
     """
 
     def __init__(self, data: Problem, fold: Fold, native: bool) -> None:
+        self._data, self._fold = data, fold
         self._means: dict[int, MeanTargets] = {}
+        self._binned: dict[int, BinnedFold] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)
         weight, y = data.weight[fold.train], data.y[fold.train]
         visible = data.visible(fold.train)
@@ -63,6 +68,13 @@ class FoldColumns:
     def depend_on_output(self) -> bool:
         """Whether the boosters of several outputs see different columns."""
         return bool(self._means)
+
+    def binned(self, output: int) -> BinnedFold:
+        """The rows in bins; they are found once, for all boosters of the fold."""
+        sight = output if self.depend_on_output else 0
+        if sight not in self._binned:
+            self._binned[sight] = BinnedFold.of(self, self._data, self._fold, sight)
+        return self._binned[sight]
 
     def training(self, X: FloatArray, output: int) -> FloatArray:
         """The training rows, whose own targets stay out of their mean targets."""
@@ -84,6 +96,34 @@ class FoldColumns:
         filled = X.copy()
         filled[:, self._void] = 0.0
         return filled
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedFold:
+    """The rows of a fold in bins.
+
+    Parameters
+    ----------
+    bins : Bins
+        Of the training rows.
+    codes : uint16 array of shape (n_columns, n_rows)
+        Of all rows, training rows first.
+    training : uint8 array of shape (n_columns, n_train)
+        The training rows as trees are grown on them.
+    """
+
+    bins: Bins
+    codes: CodeArray
+    training: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, columns: FoldColumns, data: Problem, fold: Fold, output: int) -> BinnedFold:
+        """As the booster of an output sees the columns."""
+        train = columns.training(data.X[fold.train], output)
+        weight = None if data.sample_weight is None else data.weight[fold.train]
+        bins = Bins.of(train, columns.categorical, weight)
+        codes = bins.encode(np.vstack([train, columns.other(data.X[fold.test], output)]))
+        return cls(bins, codes, bins.as_bytes(codes[:, : len(train)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,22 +157,34 @@ class BoostingFold:
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
-        rows = data.X[fold.train]
-        n_sights = data.y.shape[1] if columns.depend_on_output else 1
-        self._train_X = [columns.training(rows, k) for k in range(n_sights)]
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
         self._features = None if start.linear is None else start.linear.fold_features(data.X)
 
     def train_X(self, output: int) -> FloatArray:
         """The training rows as the booster of an output sees them."""
-        return self._train_X[output % len(self._train_X)]
+        return self.columns.training(self.data.X[self.fold.train], output)
+
+    def growth(self, booster: HistogramBooster, output: int, seed: int) -> Growth:
+        """Trees for an output, none grown yet."""
+        binned = self.columns.binned(output)
+        weight = None if self.data.sample_weight is None else self.train_weight
+        return Growth(booster, binned.bins, binned.training, self.target(output), weight, seed)
 
     def target(self, output: int) -> FloatArray:
         """What the booster is fitted to: the residual of the start on all columns."""
         everything = np.ones((1, self.data.X.shape[1]), dtype=bool)
         n_train = len(self.fold.train)
         return self.start_residual(everything)[output, 0, :n_train].copy()
+
+    def set_grown_trees(self, ensembles: list[Ensemble]) -> None:
+        """As `set_trees`, for trees that were grown on the bins of the fold."""
+        binned = [self.columns.binned(k) for k in range(len(ensembles))]
+        self.codings = [
+            Coding.of(ensemble, own.bins.cuts)
+            for ensemble, own in zip(ensembles, binned, strict=True)
+        ]
+        self._codes = [own.codes for own in binned]
 
     def set_trees(self, ensembles: list[Ensemble]) -> None:
         """The structure to replay, one ensemble an output."""
