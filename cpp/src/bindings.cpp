@@ -1,11 +1,13 @@
 // The only file that knows Python: arrays in, arrays out, the GIL released in between.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -343,7 +345,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes,
                      const In<double>& weight, const In<std::uint64_t>& subsets,
                      double learning_rate, double shrinkage, const InOut<double>& residual,
-                     const In<std::uint8_t>& cancel) {
+                     const In<std::uint8_t>& cancel, std::size_t n_first,
+                     const std::optional<InOut<double>>& half_train,
+                     const std::optional<InOut<double>>& half_test) {
   const std::size_t n = feature.size();
   require(threshold.size() == n && missing_left.size() == n && category_set.size() == n,
           "node arrays differ in length");
@@ -357,6 +361,15 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_rows)");
+  const std::size_t n_test = codes.shape(1) - weight.size(), n_subsets = subsets.shape(0);
+  shaff::HalfResiduals halves;
+  if (half_train && half_test) {
+    require(half_train->size() == n_subsets * weight.size() &&
+                half_test->size() == n_subsets * 2 * n_test,
+            "the halves must be (n_subsets, n_train) and (n_subsets, 2, n_test)");
+    halves = {n_first, view_mut(*half_train), view_mut(*half_test)};
+  }
+  require(n_first <= weight.size(), "the first half has more rows than there are");
   require_shallow(require_trees(view(tree_offset), view(feature), view(left), view(right),
                                 codes.shape(0), Children::over_all_trees));
   const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
@@ -368,8 +381,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
-                                       {learning_rate, shrinkage}, view_mut(residual), interrupted);
+    completed =
+        shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
+                               {learning_rate, shrinkage}, view_mut(residual), halves, interrupted);
   }
   finish(completed);
 }
@@ -447,7 +461,8 @@ NB_MODULE(_core, m) {
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
-        "residual"_a.noconvert(), "cancel"_a.noconvert());
+        "residual"_a.noconvert(), "cancel"_a.noconvert(), "n_first"_a = 0,
+        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
         "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());

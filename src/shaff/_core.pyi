@@ -88,6 +88,9 @@ def replay_boosting(
     shrinkage: float,
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    n_first: int = 0,
+    half_train: npt.NDArray[np.float64] | None = None,
+    half_test: npt.NDArray[np.float64] | None = None,
 ) -> None: ...
 def add_tree_expectation(
     left: npt.NDArray[np.int64],

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shaff import _core
 from shaff._threads import Cancel
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._typing import BoolArray, FloatArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
@@ -141,6 +142,57 @@ class Start:
     penalty: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Residuals of two more replays, each with the steps of one half of the training rows.
+
+    Parameters
+    ----------
+    n_first : int
+        Training rows in the first half; they come first.
+    train : float array of shape (n_outputs, n_subsets, n_train)
+        Of each training row by its own half.
+    test : float array of shape (n_outputs, n_subsets, 2, n_test)
+        Of the held-out rows by both.
+    """
+
+    n_first: int
+    train: FloatArray
+    test: FloatArray
+
+    @classmethod
+    def of(cls, start: FloatArray, n_train: int, n_first: int) -> Halves:
+        """From the residuals of the start, which no half decides."""
+        test = np.repeat(start[:, :, None, n_train:], 2, axis=2)
+        return cls(n_first, start[:, :, :n_train].copy(), test)
+
+    def output(self, k: int) -> Halves:
+        """Views on one output."""
+        return Halves(self.n_first, self.train[k], self.test[k])
+
+    def products(self) -> FloatArray:
+        """Products of the held-out residuals of both, shape (n_outputs, n_subsets, n_test).
+
+        The noise in the steps of the halves is independent, so that on average the product has
+        the error of boosting without it.
+        """
+        return np.asarray(self.test[:, :, 0] * self.test[:, :, 1])
+
+
+def in_halves(fold: Fold, row_groups: npt.NDArray[Any] | None) -> Fold:
+    """The same fold, one half of its training rows before the other."""
+    first = _in_first_half(fold, row_groups)
+    return replace(fold, train=np.concatenate([fold.train[first], fold.train[~first]]))
+
+
+def _in_first_half(fold: Fold, row_groups: npt.NDArray[Any] | None) -> BoolArray:
+    """Every second training row; rows of a group stay together."""
+    unit = np.arange(len(fold.train))
+    if row_groups is not None:
+        unit = np.unique(row_groups[fold.train], return_inverse=True)[1]
+    return np.asarray(unit % 2 == 0)
+
+
 class BoostingFold:
     """Start, trees and coded rows of one fold.
 
@@ -148,12 +200,14 @@ class BoostingFold:
     ----------
     data : Problem
     fold : Fold
+        By `in_halves`.
     start : Start
     columns : FoldColumns
     """
 
     def __init__(self, data: Problem, fold: Fold, start: Start, columns: FoldColumns) -> None:
         self.data, self.fold, self.start, self.columns = data, fold, start, columns
+        self.n_first = int(_in_first_half(fold, data.row_groups).sum())
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
@@ -209,71 +263,33 @@ class BoostingFold:
         shrinkage: float,
         cancel: Cancel,
         trees: range | None = None,
+        halves: Halves | None = None,
     ) -> None:
-        """Replay trees, all of them by default; `residual` is updated in place."""
-        for coding, codes, part in zip(self.codings, self._codes, residual, strict=True):
-            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, trees)
+        """Replay trees, all of them by default; `residual` and `halves` are updated in place."""
+        for k, (coding, codes) in enumerate(zip(self.codings, self._codes, strict=True)):
+            half = None if halves is None else halves.output(k)
+            _replay(
+                coding, codes, self.train_weight, masks, residual[k], shrinkage, cancel, trees, half
+            )
 
     def held_out_residuals(
-        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
-    ) -> FloatArray:
+        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int], products: bool
+    ) -> tuple[FloatArray, FloatArray | None]:
         """Residuals of the held-out rows after each number of trees in `stages`, shape
-        (n_stages, n_outputs, n_subsets, n_test)."""
-        residual, done = self.start_residual(masks), 0
-        held_out = residual[:, :, len(self.fold.train) :]
+        (n_stages, n_outputs, n_subsets, n_test); and `Halves.products`, if they are wanted."""
+        n_train, done = len(self.fold.train), 0
+        residual = self.start_residual(masks)
+        held_out = residual[:, :, n_train:]
         kept = np.empty((len(stages), *held_out.shape))
+        halves = Halves.of(residual, n_train, self.n_first) if products else None
+        kept_products = None if halves is None else np.empty_like(kept)
         for index, stage in enumerate(stages):
-            self.replay(masks, residual, shrinkage, cancel, range(done, stage))
+            self.replay(masks, residual, shrinkage, cancel, range(done, stage), halves)
             kept[index] = held_out
+            if halves is not None and kept_products is not None:
+                kept_products[index] = halves.products()
             done = stage
-        return kept
-
-    def half_products(
-        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
-    ) -> FloatArray:
-        """Products of the held-out residuals of two replays, each with the steps of one half of the
-        training rows, as in `held_out_residuals`.
-
-        The noise in the steps of the halves is independent, so that on average the product has
-        the error of boosting without it.
-        """
-        start = self.start_residual(masks)
-        first, second = (
-            self._replay_half(masks, start, half, shrinkage, cancel, stages)
-            for half in self._halves()
-        )
-        return np.asarray(first * second)
-
-    def _halves(self) -> list[IntArray]:
-        """Positions of the training rows in two halves; rows of a group stay together."""
-        unit = np.arange(len(self.fold.train))
-        if self.data.row_groups is not None:
-            unit = np.unique(self.data.row_groups[self.fold.train], return_inverse=True)[1]
-        return [np.flatnonzero(unit % 2 == k) for k in range(2)]
-
-    def _replay_half(
-        self,
-        masks: BoolArray,
-        start: FloatArray,
-        half: IntArray,
-        shrinkage: float,
-        cancel: Cancel,
-        stages: list[int],
-    ) -> FloatArray:
-        n_train = len(self.fold.train)
-        rows = np.concatenate([half, np.arange(n_train, start.shape[2])])
-        residual, done = np.ascontiguousarray(start[:, :, rows]), 0
-        kept = np.empty((len(stages), *residual[:, :, len(half) :].shape))
-        codes = [np.ascontiguousarray(whole[:, rows]) for whole in self._codes]
-        weight = np.ascontiguousarray(self.train_weight[half])
-        for index, stage in enumerate(stages):
-            trees = range(done, stage)
-            for coding, code, part in zip(self.codings, codes, residual, strict=True):
-                # Half the rows, half the shrinkage: cells are shrunk as by all rows.
-                _replay(coding, code, weight, masks, part, shrinkage / 2, cancel, trees)
-            kept[index] = residual[:, :, len(half) :]
-            done = stage
-        return kept
+        return kept, kept_products
 
     def predict(
         self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
@@ -308,6 +324,7 @@ def _replay(
     shrinkage: float,
     cancel: Cancel,
     trees: range | None,
+    halves: Halves | None = None,
 ) -> None:
     ensemble = coding.ensemble
     offsets = ensemble.tree_offset
@@ -331,4 +348,7 @@ def _replay(
         shrinkage,
         residual,
         cancel,
+        0 if halves is None else halves.n_first,
+        None if halves is None else halves.train,
+        None if halves is None else halves.test,
     )

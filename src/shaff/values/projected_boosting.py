@@ -23,7 +23,7 @@ from shaff.trees import boosters
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.histogram_booster import Growth, HistogramBooster
-from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
+from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start, in_halves
 from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 from shaff.values.outcome import Outcome
@@ -245,7 +245,7 @@ class ProjectedBoosting:
         self._data = data
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
-        self.folds = data.folds(data.seed)
+        self.folds = [in_halves(fold, data.row_groups) for fold in data.folds(data.seed)]
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         self._probes = self._masks(_probes(self.n_players, rng))
@@ -460,10 +460,7 @@ class ProjectedBoosting:
         stages, shrinkage, cancel = self._stages, self.shrinkage_, self._cancel
 
         def evaluate(model: BoostingFold, block: slice) -> tuple[FloatArray, FloatArray | None]:
-            residuals = model.held_out_residuals(masks[block], shrinkage, cancel, stages)
-            if not corrected:
-                return residuals, None
-            return residuals, model.half_products(masks[block], shrinkage, cancel, stages)
+            return model.held_out_residuals(masks[block], shrinkage, cancel, stages, corrected)
 
         blocks = _slices(len(masks), BLOCK_SUBSETS)
         tasks = [(model, block) for block in blocks for model in self._models]
