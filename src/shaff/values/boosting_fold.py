@@ -141,6 +141,10 @@ class Start:
     linear: LinearStart | None = None
     penalty: float = 0.0
 
+    def fold_features(self, X: FloatArray) -> FloatArray | None:
+        """Features of the rows of the fold, training rows first; None at the mean."""
+        return None if self.linear is None else self.linear.fold_features(X)
+
 
 @dataclass(frozen=True, eq=False)
 class Halves:
@@ -169,6 +173,11 @@ class Halves:
     def output(self, k: int) -> Halves:
         """Views on one output."""
         return Halves(self.n_first, self.train[k], self.test[k])
+
+    def of_subsets(self, some: BoolArray) -> Halves:
+        """Of some of the subsets."""
+        train, test = (np.ascontiguousarray(part[:, some]) for part in (self.train, self.test))
+        return Halves(self.n_first, train, test)
 
     def products(self) -> FloatArray:
         """Products of the held-out residuals of both, shape (n_outputs, n_subsets, n_test).
@@ -213,7 +222,7 @@ class BoostingFold:
         self.mean = self.train_weight @ y / self.train_weight.sum()
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
-        self._features = None if start.linear is None else start.linear.fold_features(data.X)
+        self._features = start.fold_features(data.X)
 
     def train_X(self, output: int) -> FloatArray:
         """The training rows as the booster of an output sees them."""
@@ -271,25 +280,6 @@ class BoostingFold:
             _replay(
                 coding, codes, self.train_weight, masks, residual[k], shrinkage, cancel, trees, half
             )
-
-    def held_out_residuals(
-        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int], products: bool
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Residuals of the held-out rows after each number of trees in `stages`, shape
-        (n_stages, n_outputs, n_subsets, n_test); and `Halves.products`, if they are wanted."""
-        n_train, done = len(self.fold.train), 0
-        residual = self.start_residual(masks)
-        held_out = residual[:, :, n_train:]
-        kept = np.empty((len(stages), *held_out.shape))
-        halves = Halves.of(residual, n_train, self.n_first) if products else None
-        kept_products = None if halves is None else np.empty_like(kept)
-        for index, stage in enumerate(stages):
-            self.replay(masks, residual, shrinkage, cancel, range(done, stage), halves)
-            kept[index] = held_out
-            if halves is not None and kept_products is not None:
-                kept_products[index] = halves.products()
-            done = stage
-        return kept, kept_products
 
     def predict(
         self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int

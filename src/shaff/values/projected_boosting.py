@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start, in_halv
 from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 from shaff.values.outcome import Outcome
+from shaff.values.staged_replay import BLOCK_SUBSETS, HeldOutResiduals, replay_stages
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
@@ -51,11 +52,10 @@ SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
 # Fewer probes choose by luck (`benchmarks.seeds`).
 N_PROBES = 8
-# Smaller blocks share fewer cells (`benchmarks.values`), larger waves take memory
-# (`benchmarks.memory`).
-BLOCK_SUBSETS = 64
+# Larger waves take memory (`benchmarks.memory`), smaller ones share fewer cells
+# (`benchmarks.values`).
 WAVE_SUBSETS = 512
-WAVE_BYTES = 2**28
+WAVE_BYTES = 2**29
 # Shares of the trees after which a subset may stop.
 # Without early stops small subsets overfit (`benchmarks.values`).
 STOPPING_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -143,7 +143,9 @@ class ProjectedBoosting:
             else:
                 self._start_like(like)
                 self._grow_at_once(like.n_trees_)
-            self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
+            if shrinkage is None:
+                shrinkage = self._choose_shrinkage() if like is None else like.shrinkage_
+            self.shrinkage_ = float(shrinkage)
 
     @classmethod
     def from_fitted(
@@ -401,10 +403,20 @@ class ProjectedBoosting:
         self._parallel(replay, list(zip(self._models, residuals, strict=True)))
 
     def _choose_shrinkage(self) -> float:
+        """Upwards while the error falls, else downwards."""
         if self.n_trees_ == 0:
             return GROWING_SHRINKAGE
-        errors = [self._probe_error(self._models, shrinkage) for shrinkage in SHRINKAGES]
-        return SHRINKAGES[int(np.argmin(errors))]
+        middle = SHRINKAGES.index(GROWING_SHRINKAGE)
+        best, least = GROWING_SHRINKAGE, self._probe_error(self._models)
+        for way in (SHRINKAGES[middle + 1 :], SHRINKAGES[middle - 1 :: -1]):
+            for shrinkage in way:
+                error = self._probe_error(self._models, shrinkage)
+                if error >= least:
+                    break
+                best, least = shrinkage, error
+            if best != GROWING_SHRINKAGE:
+                break
+        return best
 
     def _probe_error(
         self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
@@ -452,47 +464,24 @@ class ProjectedBoosting:
 
     def _waves(self, n_subsets: int) -> list[slice]:
         """As many subsets at a time as memory holds."""
-        subset_bytes = 8 * self._data.y.size * 2 * (len(self._stages) + 2)
+        # Residuals and products, at each stage and in the end; and in each fold those of all rows.
+        n_copies = 2 * (len(self._stages) + 1) + 2 * len(self.folds)
+        subset_bytes = 8 * self._data.y.size * n_copies
         return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
 
-    def _held_out(self, masks: BoolArray, corrected: bool = False) -> _HeldOut:
+    def _held_out(self, masks: BoolArray, corrected: bool = False) -> HeldOutResiduals:
         """Residuals of the rows by the folds that hold them out."""
-        stages, shrinkage, cancel = self._stages, self.shrinkage_, self._cancel
-
-        def evaluate(model: BoostingFold, block: slice) -> tuple[FloatArray, FloatArray | None]:
-            return model.held_out_residuals(masks[block], shrinkage, cancel, stages, corrected)
-
-        blocks = _slices(len(masks), BLOCK_SUBSETS)
-        tasks = [(model, block) for block in blocks for model in self._models]
         with threadpool_limits(1, user_api="blas"):
-            parts = self._parallel(evaluate, tasks)
-        shape = (len(masks), *self._data.y.shape)
-        out = _HeldOut(np.zeros(shape), np.zeros(len(masks), dtype=np.int64))
-        if corrected:
-            out = replace(out, products=np.zeros(shape))
-        for index, block in enumerate(blocks):
-            folds = parts[index * len(self._models) : (index + 1) * len(self._models)]
-            out.stages[block] = np.asarray(stages)[self._stop(folds, out.block(block))]
-        return out
-
-    def _stop(self, parts: list[tuple[FloatArray, FloatArray | None]], out: _HeldOut) -> IntArray:
-        """Fill in each fold's residuals at the stage with the smallest error in the other folds,
-        so that no row decides when its own prediction stops; return the stages of all folds."""
-        weights = [self._data.weight[fold.test] for fold in self.folds]
-        errors = np.stack(
-            [
-                ((residuals**2) @ weight).sum(axis=1)
-                for (residuals, _), weight in zip(parts, weights, strict=True)
-            ]
-        )
-        subsets = np.arange(len(out.residuals))
-        for k, (residuals, products) in enumerate(parts):
-            others = errors.sum(axis=0) - errors[k] if len(parts) > 1 else errors[k]
-            stage, test = others.argmin(axis=0), self.folds[k].test
-            out.residuals[:, test] = residuals[stage, :, subsets].transpose(0, 2, 1)
-            if products is not None and out.products is not None:
-                out.products[:, test] = products[stage, :, subsets].transpose(0, 2, 1)
-        return np.asarray(errors.sum(axis=0).argmin(axis=0), dtype=np.int64)
+            return replay_stages(
+                self._models,
+                masks,
+                self._stages,
+                self.shrinkage_,
+                self._cancel,
+                self._parallel,
+                one_value=self._outcome.variance * float(self._outcome.weight.sum()),
+                products=corrected,
+            )
 
     def _predict_new(self, masks: BoolArray, stages: IntArray, rows: FloatArray) -> FloatArray:
         def predict(model: BoostingFold, members: IntArray, n_trees: int) -> FloatArray:
@@ -513,29 +502,6 @@ class ProjectedBoosting:
 
     def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         return run_in_threads(function, tasks, self._data.n_jobs, self._cancel)
-
-
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """What the folds say of the rows that they hold out; 0 for rows that none does.
-
-    Parameters
-    ----------
-    residuals : float array of shape (n_subsets, n_rows, n_outputs)
-    stages : int array of shape (n_subsets,)
-        The number of trees that is best over all folds.
-    products : float array of the shape of the residuals, or None
-        Of the residuals by two halves of the training rows.
-    """
-
-    residuals: FloatArray
-    stages: IntArray
-    products: FloatArray | None = None
-
-    def block(self, subsets: slice) -> _HeldOut:
-        """Views on some of the subsets."""
-        products = None if self.products is None else self.products[subsets]
-        return _HeldOut(self.residuals[subsets], self.stages[subsets], products)
 
 
 def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
