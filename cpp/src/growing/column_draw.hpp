@@ -1,10 +1,10 @@
 // Which columns a node looks at, by seed, tree and node alone.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,17 +22,16 @@ inline std::uint64_t scramble(std::uint64_t x) {
 class ColumnDraw {
  public:
   ColumnDraw(std::vector<std::uint32_t> columns, double share, std::uint64_t seed)
-      : columns_(std::move(columns)), seed_(seed) {
-    const double wanted = std::ceil(share * static_cast<double>(columns_.size()));
-    n_drawn_ = wanted < static_cast<double>(columns_.size()) ? static_cast<std::size_t>(wanted)
-                                                             : columns_.size();
-    if (n_drawn_ == 0 && !columns_.empty()) n_drawn_ = 1;
+      : columns_(std::move(columns)), seed_(seed), wants_all_(share >= 1) {
+    const std::size_t n = columns_.size();
+    const auto wanted = static_cast<std::size_t>(std::ceil(share * static_cast<double>(n)));
+    n_drawn_ = std::min(n, std::max<std::size_t>(wanted, 1));
   }
 
   // In the order in which they were drawn: of equal splits the first is taken, so that copies of a
-  // column share alike. All columns are in their own order.
+  // column share alike. Where nothing is to be drawn, in their own order.
   std::span<const std::uint32_t> draw(std::size_t tree, std::size_t node) {
-    if (n_drawn_ == columns_.size()) return columns_;
+    if (wants_all_) return columns_;
     drawn_ = columns_;
     const std::uint64_t key = scramble(scramble(scramble(seed_) + tree) + node);
     for (std::size_t k = 0; k < n_drawn_; ++k) {
@@ -47,6 +46,7 @@ class ColumnDraw {
   std::vector<std::uint32_t> columns_, drawn_;
   std::size_t n_drawn_ = 0;
   std::uint64_t seed_;
+  bool wants_all_;
 };
 
 }  // namespace shaff::growing

@@ -57,11 +57,15 @@ inline constexpr double kLeastWeight = 1e-3;
 // with. Fewer, and the order is noise (`benchmarks.data`).
 inline constexpr double kCategorySupport = 10.0;
 
+// What differs by rounding is a tie, which the first wins: else the trees would move with a shift
+// of the target.
+inline constexpr double kClearlyMore = 1 + 1e-10;
+
 template <class Bin>
 class SplitSearch {
  public:
   SplitSearch(const Side& node, double node_score, const SplitRules& rules)
-      : node_(node), node_score_(node_score), rules_(rules) {}
+      : node_(node), node_score_(node_score), best_score_(node_score), rules_(rules) {}
 
   const Split& best() const { return best_; }
 
@@ -108,9 +112,10 @@ class SplitSearch {
 
   bool is_better(const Side& left, const Side& right) {
     if (too_small(left) || too_small(right)) return false;
-    const double gain = score(left) + score(right) - node_score_;
-    if (!(gain > best_.gain)) return false;
-    best_.gain = gain;
+    const double both = score(left) + score(right);
+    if (!(both > best_score_ * kClearlyMore)) return false;
+    best_score_ = both;
+    best_.gain = both - node_score_;
     best_.left = left;
     return true;
   }
@@ -156,7 +161,7 @@ class SplitSearch {
   }
 
   Side node_;
-  double node_score_;
+  double node_score_, best_score_;
   SplitRules rules_;
   Split best_;
   std::vector<std::uint32_t> order_;

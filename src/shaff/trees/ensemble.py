@@ -148,12 +148,12 @@ class Ensemble:
             "set_offset": other.set_offset[1:] + n_words,
             "tree_offset": other.tree_offset[1:] + n_nodes,
         }
-        names = (*_NODE_FIELDS, "set_offset", "set_words", "tree_offset")
-        joined = {
-            name: np.concatenate([getattr(self, name), more.get(name, getattr(other, name))])
-            for name in names
-        }
-        joined = {name: part.astype(getattr(self, name).dtype) for name, part in joined.items()}
+        joined: dict[str, Any] = {}
+        for name in (*_NODE_FIELDS, "set_offset", "set_words", "tree_offset"):
+            own = getattr(self, name)
+            joined[name] = np.concatenate(
+                [own, more.get(name, getattr(other, name))], dtype=own.dtype
+            )
         return replace(self, **joined)
 
     def first_trees(self, n_trees: int) -> Ensemble:

@@ -126,9 +126,9 @@ class Growth:
             nodes = np.flatnonzero((feature == column) & (category_set < 0))
             # Past the last cut all that is not missing goes left.
             threshold[nodes] = np.append(cuts, np.inf)[cut[nodes]]
-        column = np.zeros(len(sets), dtype=np.int32)
-        column[category_set[category_set >= 0]] = feature[category_set >= 0]
-        words = _category_sets(sets, column, self._bins.categories)
+        set_column = np.zeros(len(sets), dtype=np.int32)
+        set_column[category_set[category_set >= 0]] = feature[category_set >= 0]
+        words = _category_sets(sets, set_column, self._bins.categories)
         return replace(
             self._ensemble,
             feature=feature,

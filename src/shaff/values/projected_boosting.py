@@ -116,6 +116,8 @@ class ProjectedBoosting:
     True
     """
 
+    shrinkage_: float
+
     def __init__(
         self,
         problem: Problem,
