@@ -18,7 +18,7 @@ from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
-from shaff.progress import progress_bar
+from shaff.progress import Silent, progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import (
@@ -53,26 +53,55 @@ ALONE_MARGIN = 0.005
 LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit leaves behind for further questions: the game, and what it was asked so far.
+
+    Parameters
+    ----------
+    cast : Cast
+    game : Game
+    evaluator : Evaluator
+    context : DesignContext
+    subsets : Subsets
+        Of the design; the full set is not among them.
+    effects : Effects
+        Its linear map is on the values of the subsets, then of the full set.
+    """
+
+    cast: Cast
+    game: Game
+    evaluator: Evaluator
+    context: DesignContext
+    subsets: Subsets
+    effects: Effects
+
+
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> EffectsResult:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+) -> tuple[EffectsResult, Fitted | None]:
+    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides.
+
+    Of a target that does not vary nothing is left to be asked.
+    """
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem)
+        return _constant_result(settings, problem), None
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        result = Run(settings, cast, game, evaluator).result()
+        result, fitted = Run(settings, cast, game, evaluator).result()
+    evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
-    return replace(
+    result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
+    return result, fitted
 
 
 def _cast_and_game(
@@ -122,7 +151,7 @@ class Run:
         """As it is played."""
         return self.cast.problem
 
-    def result(self) -> EffectsResult:
+    def result(self) -> tuple[EffectsResult, Fitted]:
         """Design and values, solution; then what the same evaluations tell besides."""
         context = self._context()
         proposal, values = self._price(context)
@@ -130,7 +159,10 @@ class Run:
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
         result = self._assemble(effects, values)
-        return result if errors is None else self._with_errors(result, errors)
+        if errors is not None:
+            result = self._with_errors(result, errors)
+        subsets = values.subsets[1:]
+        return result, Fitted(self.cast, self.game, self.evaluator, context, subsets, effects)
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
