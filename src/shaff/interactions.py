@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from shaff._frames import Backend, make_frame
+from shaff._statistics import symmetric
 from shaff._typing import FloatArray, IntpArray
 from shaff._words import counted
 from shaff.errors import InputError
@@ -111,10 +112,9 @@ class Interactions:
 
     def _matrix(self, pairs: FloatArray, elsewhere: float) -> FloatArray:
         """Numbers of pairs as a matrix of all players, ``elsewhere`` where nobody has looked."""
-        inner = np.zeros((len(self.looked_at),) * 2)
-        inner[np.triu_indices(len(self.looked_at), 1)] = pairs
         matrix = np.full((len(self.names),) * 2, elsewhere)
-        matrix[np.ix_(self.looked_at, self.looked_at)] = inner + inner.T
+        inner = symmetric(pairs, len(self.looked_at))
+        matrix[np.ix_(self.looked_at, self.looked_at)] = inner
         return matrix
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shaff._statistics import by_strongest_pair, symmetric
 from shaff._typing import BoolArray, FloatArray, IntpArray
 from shaff._words import decimals, shortened
 from shaff.plots.display import GRID, INK, Display, dress, set_title
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 # Numbers are written into the cells of so few players, marks into those of more.
 _WITH_NUMBERS = 12
+# Of pairs that may not interact at all; and how far the colours go, short of the darkest.
+_PALE, _DEEPEST = 0.45, 0.8
+# Longer names below the columns are turned.
+_SHORT = 4
 
 
 @dataclass(eq=False, repr=False)
@@ -53,20 +58,11 @@ class InteractionsDisplay(Display):
         """Of the players whose pairs were looked at, with intervals if there are errors."""
         n = len(found.looked_at)
         names = tuple(found.names[j] for j in found.looked_at)
-        bounds: list[FloatArray | None] = [None, None]
+        display = cls(names, symmetric(found.pair_values, n), target=found.target)
         if found.pair_errors is not None:
-            bounds = [_square(bound, n) for bound in found.confidence_interval(level)]
-        return cls(names, _square(found.pair_values, n), *bounds, found.target)
-
-    def strongest(self, max_players: int) -> IntpArray:
-        """Players in the order of their strongest pair; partners follow each other."""
-        one, other = np.triu_indices(len(self.names), 1)
-        by_strength = np.argsort(-np.abs(self.values[one, other]), kind="stable")
-        in_turn = np.stack([one[by_strength], other[by_strength]], axis=1).ravel()
-        if not len(in_turn):
-            return np.arange(len(self.names))
-        _, first = np.unique(in_turn, return_index=True)
-        return in_turn[np.sort(first)][:max_players]
+            bounds = found.confidence_interval(level)
+            display.low, display.high = (symmetric(bound, n) for bound in bounds)
+        return display
 
     def _size(self, max_players: int) -> tuple[float, float]:
         n = min(len(self.names), max_players)
@@ -74,35 +70,35 @@ class InteractionsDisplay(Display):
         return 4.2 + cell * n, 2.4 + cell * n
 
     def _draw(self, ax: Any, max_players: int) -> None:
-        players = self.strongest(max_players)
-        shown = self.values[np.ix_(players, players)]
+        players = by_strongest_pair(self.values)[:max_players]
         names = make_labels([self.names[j] for j in players])
-        # A staircase: rows from the second player on, columns up to the last but one.
-        n = max(len(players) - 1, 1)
-        stairs = np.full((n, n), np.nan)
-        below = np.tril_indices(len(players) - 1)
-        stairs[below] = shown[1:, :-1][below]
-        top = float(np.nanmax(np.abs(stairs))) if len(players) > 1 else 0.0
-        image = ax.imshow(stairs, cmap="RdBu", vmin=-(top or 1.0), vmax=top or 1.0)
+        set_title(ax, f"Interactions on {'y' if self.target is None else shortened(self.target)}")
+        if len(players) < 2:
+            ax.set_axis_off()
+            ax.text(0, 0.5, "one player has no pairs", fontsize=9, color=INK)
+            return
+        stairs, sure = _stairs(self.values, players, np.nan), _stairs(self._sure(), players, 1.0)
+        top = float(np.nanmax(np.abs(stairs)))
+        scale = (top or 1.0) / _DEEPEST
+        alpha = np.where(sure > 0, 1.0, _PALE)
+        image = ax.imshow(stairs, cmap="RdBu", vmin=-scale, vmax=scale, alpha=alpha)
         dress(ax)
-        ax.set_xticks(range(len(names) - 1), names[:-1], rotation=90)
+        turned = 0 if max(map(len, names), default=0) <= _SHORT else 90
+        ax.set_xticks(range(len(names) - 1), names[:-1], rotation=turned)
         ax.set_yticks(range(len(names) - 1), names[1:])
         for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
             label.set_parse_math(False)
         _draw_grid(ax, len(players) - 1)
-        self._write(ax, players, stairs, top)
+        self._write(ax, stairs, sure > 0, top)
         _draw_key(ax, image, top)
-        set_title(ax, f"Interactions on {'y' if self.target is None else shortened(self.target)}")
         ax.set_xlabel(self._caption(players), fontsize=9, color=INK, loc="left")
 
-    def _write(self, ax: Any, players: IntpArray, stairs: FloatArray, top: float) -> None:
+    def _write(self, ax: Any, stairs: FloatArray, sure: BoolArray, top: float) -> None:
         """Numbers where there is room, else a dot on what is surely not 0."""
-        sure, digits = self._sure()[np.ix_(players, players)][1:, :-1], decimals(top)
-        few = len(players) <= _WITH_NUMBERS
+        digits, few = decimals(top), len(stairs) < _WITH_NUMBERS
         for row, column in zip(*np.nonzero(np.isfinite(stairs)), strict=True):
             value, is_sure = float(stairs[row, column]), bool(sure[row, column])
-            dark = abs(value) > 0.6 * top
-            color = "white" if dark else INK if is_sure else "#757575"
+            color = "#666666" if not is_sure else "white" if abs(value) > 0.7 * top else INK
             if few:
                 text = f"{value:z.{digits}f}".replace("-", "−")
                 ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
@@ -117,7 +113,7 @@ class InteractionsDisplay(Display):
     def _caption(self, players: IntpArray) -> str:
         lines = []
         if self.low is not None:
-            how = "grey number" if len(players) <= _WITH_NUMBERS else "no dot"
+            how = "pale" if len(players) <= _WITH_NUMBERS else "no dot"
             lines.append(f"{how}: may be 0 (95 % interval)")
         if len(players) < len(self.names):
             lines.append(f"the {len(players)} of {len(self.names)} players in the strongest pairs")
@@ -136,11 +132,12 @@ class InteractionsDisplay(Display):
         return f"InteractionsDisplay({len(self.names)} players, on {self.target or 'y'})"
 
 
-def _square(pairs: FloatArray, n: int) -> FloatArray:
-    """Numbers of the pairs of n players as a symmetric matrix."""
-    half = np.zeros((n, n))
-    half[np.triu_indices(n, 1)] = pairs
-    return half + half.T
+def _stairs(matrix: FloatArray | BoolArray, players: IntpArray, elsewhere: float) -> FloatArray:
+    """Below the diagonal: rows from the second player on, columns up to the last but one."""
+    n = len(players) - 1
+    stairs, below = np.full((n, n), elsewhere), np.tril_indices(n)
+    stairs[below] = matrix[np.ix_(players, players)][1:, :-1][below]
+    return stairs
 
 
 def _draw_grid(ax: Any, n: int) -> None:
@@ -153,6 +150,7 @@ def _draw_grid(ax: Any, n: int) -> None:
 def _draw_key(ax: Any, image: Any, top: float) -> None:
     """What the colours mean, in words at the ends of the scale."""
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-top, 0, top] if top else [0])
+    bar.solids.set_alpha(1)
     digits = decimals(top)
     words = [f"−{top:.{digits}f}  tell the same", "0", f"{top:.{digits}f}  more together"]
     bar.ax.set_yticklabels(words if top else ["0"], fontsize=9, color=INK)
