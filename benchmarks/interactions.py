@@ -10,7 +10,7 @@ Each run leaves a line in the file and prints one; runs that the file already ha
   beside those from all of them; the largest difference over the 28 pairs.
 - blocks: experiment 2 (n = 10 000, 15 inputs), all defaults. Do the pairs of inputs (1, 2, 3) lead,
   and how many of the 25 pairs across the two blocks have 0 in their 95 % interval; the same for
-  all 99 pairs whose true index is 0, and how many of all 105 intervals hold the truth.
+  all pairs whose true index is 0, and how many of all 105 intervals hold the truth.
 - coverage: functions of `benchmarks.cases` (n = 1000), all defaults: how many of the 95 % intervals
   of the 15 pairs hold the true index, all and those above 0.02; false positives among the nulls.
 """
@@ -158,7 +158,8 @@ def report(records: list[Record]) -> None:
         mean = {k: np.mean([r[k] for r in some]) for k in some[0] if k not in ("part", "seed")}
         print(f"experiment 2, {len(some)} fits: pairs of (1, 2, 3) lead in {mean['lead']:.0%}; "
               f"0 in the interval of {mean['across']:.1%} of the pairs across the blocks "
-              f"(least {min(r['across'] for r in some):.0%}), of {mean['zeros']:.1%} of all true 0; "
+              f"(least {min(r['across'] for r in some):.0%}), "
+              f"of {mean['zeros']:.1%} of all true 0; "
               f"{mean['covers']:.1%} hold the truth; {mean['n_subsets']:.0f} subsets, "
               f"{mean['cpu_ratio']:.2f} times the CPU time of fit")  # fmt: skip
     for case in COVERED:
