@@ -232,7 +232,7 @@ class Interactions:
         Interactions on y
         <BLANKLINE>
         players      interaction
-        age and bmi        0.100
+        age and bmi  0.100
         <BLANKLINE>
         Above 0: more together than apart; below 0: they tell the same in part.
         442 rows, 3 subsets.

@@ -85,8 +85,8 @@ class InteractionModel:
     >>> subsets = paired(np.eye(3, dtype=bool))
     >>> v = subsets.masks() @ np.array([0.4, 0.3, 0.2])
     >>> fit = InteractionModel(3).fit(subsets, v, 0.9)
-    >>> (fit.linear_map @ np.append(v, 0.9)).round(6).tolist()
-    [0.0, 0.0, 0.0]
+    >>> bool(np.abs(fit.linear_map @ np.append(v, 0.9)).max() < 1e-9)
+    True
     """
 
     def __init__(
