@@ -92,7 +92,8 @@ def explain(
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        result, fitted = Run(settings, cast, game, evaluator).result()
+        run = Run(settings, cast, game, evaluator)
+        result = run.result()
     evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
     result = replace(
@@ -101,7 +102,7 @@ def explain(
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
-    return result, fitted
+    return result, Fitted(cast, game, evaluator, run.context, *run.solved)
 
 
 def _cast_and_game(
@@ -145,24 +146,25 @@ class Run:
     evaluator: Evaluator
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
+    # What the design knew; the subsets that step 3 was given, and what it made of them.
+    context: DesignContext = field(init=False)
+    solved: tuple[Subsets, Effects] = field(init=False)
 
     @property
     def problem(self) -> Problem:
         """As it is played."""
         return self.cast.problem
 
-    def result(self) -> tuple[EffectsResult, Fitted]:
+    def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
-        context = self._context()
+        self.context = context = self._context()
         proposal, values = self._price(context)
         effects = self._solve(proposal, values, context)
+        self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
         result = self._assemble(effects, values)
-        if errors is not None:
-            result = self._with_errors(result, errors)
-        subsets = values.subsets[1:]
-        return result, Fitted(self.cast, self.game, self.evaluator, context, subsets, effects)
+        return result if errors is None else self._with_errors(result, errors)
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
