@@ -9,6 +9,7 @@ from shaff._version import __version__
 if TYPE_CHECKING:
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.games import solve_game
     from shaff.result import EffectsResult, load_result
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "__version__",
     "load_result",
     "shapley_effects",
+    "solve_game",
 ]
 
 _HOMES = {
@@ -26,6 +28,7 @@ _HOMES = {
     "ShapleyEffects": "shaff.effects",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",
+    "solve_game": "shaff.games",
 }
 
 

@@ -35,13 +35,15 @@ from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
 from shaff.hints import with_hints
+from shaff.interactions import Interactions
+from shaff.interplay import Question, find_interactions, no_interactions
 from shaff.notebook import result_html
 from shaff.presets import find_preset
 from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
 from shaff.run import explain
-from shaff.settings import Settings
+from shaff.settings import Settings, check_budget
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values import fitted_values, is_projectable, make_values
@@ -319,6 +321,42 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
 
+    def interactions(
+        self, *, n_subsets: int | None = None, tol: float | None = None
+    ) -> Interactions:
+        """Pairwise interactions of the players, from the evaluations of `fit` and further ones.
+
+        Parameters
+        ----------
+        n_subsets : int or None
+            Evaluations of v to spend, those of `fit` included. None stops when the largest
+            standard error that the design leaves is under ``tol``, at twice the evaluations that
+            `fit` may spend at the latest.
+        tol : float or None
+            Largest standard error of an interaction to aim for; None means half of the error of
+            v(all) that the rows leave, between 0.0003 and 0.003.
+
+        Returns
+        -------
+        Interactions
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", n_subsets=60, random_state=0).fit(X, y)
+        >>> est.interactions(n_subsets=100).values.shape
+        (10, 10)
+        """
+        check_is_fitted(self)
+        check_budget(n_subsets, tol)
+        if self._fitted is None:
+            return no_interactions(self.result_.names)
+        with warnings.catch_warnings():
+            found = find_interactions(self._fitted, Question(n_subsets, tol, self.verbose))
+        return replace(found, library=self.result_.library)
+
     # One fit ------------------------------------------------------------------------------------
 
     def _resolve(self, as_classes: bool, all_rows: bool = False) -> Settings:
@@ -339,7 +377,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result = explain(settings, problem, make, model)
+            result, fitted = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -348,7 +386,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players = problem.players
+        self._players, self._fitted = problem.players, fitted
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self

@@ -21,6 +21,7 @@ Units = npt.NDArray[np.intp]
 LINEAR_FACTOR, FLEXIBLE_FACTOR = 1.3, 1.7
 _UNKNOWN_SHARE = 0.25  # of the flexible part, where there is no linear game to compare with
 _ROWS_AT_ONCE = 10_000
+_PAIRS_AT_ONCE = 64  # for memory only
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,47 @@ def uncertainty(
         plain=plain,
         by_output=_errors_by_output(weights, values, row_groups, factor, design + algorithm),
     )
+
+
+def pair_errors(
+    weights: FloatArray, values: Values, design: FloatArray, row_groups: Units | None = None
+) -> dict[str, FloatArray] | None:
+    """Standard errors of interactions by source, each of shape (n_pairs,).
+
+    They are ``weights @ values.v``. No straight line finds an interaction, so the variance by the
+    rows has the factor of flexible effects. None if the values carry no influences.
+    """
+    if values.influences is None:
+        return None
+    starts = range(0, len(weights), _PAIRS_AT_ONCE)
+    parts = [
+        _variances(weights[k : k + _PAIRS_AT_ONCE], values, values.influences, row_groups)
+        for k in starts
+    ]
+    data, ensemble, algorithm = np.concatenate([np.zeros((3, 0)), *parts], axis=1)
+    variances = {
+        "data": FLEXIBLE_FACTOR * data,
+        "design": design,
+        "ensemble": ensemble,
+        "algorithm": algorithm,
+    }
+    return {source: np.sqrt(variance) for source, variance in variances.items()}
+
+
+def _variances(
+    weights: FloatArray,
+    values: Values,
+    influences: npt.NDArray[np.float32],
+    row_groups: Units | None,
+) -> FloatArray:
+    """By the rows, the trees and the luck of the algorithm, shape (3, len(weights))."""
+    none = np.zeros(len(weights))
+    by_source = (
+        np.diag(data_covariance(_combined(weights, influences), row_groups)),
+        none if values.replicates is None else np.diag(jackknife(weights @ values.replicates)),
+        none if values.runs is None else np.diag(mean_covariance(weights @ values.runs)),
+    )
+    return np.stack(by_source)
 
 
 def _error_of_all(

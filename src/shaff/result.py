@@ -23,6 +23,7 @@ from shaff._words import counted, listed
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
 from shaff.inference import adjust_p_values, surely_above
+from shaff.interactions import Interactions
 from shaff.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
@@ -104,6 +105,8 @@ class EffectsResult:
         Evaluations of v so far, and the largest standard error that the design leaves then.
     data : DataSummary or None
         How the table was read, and which columns go together.
+    interactions : Interactions or None
+        Of pairs of players, where they were asked for; see `ShapleyEffects.interactions`.
     call : str or None
         The Python call that gives this result again.
     versions : dict of str or None
@@ -151,6 +154,7 @@ class EffectsResult:
     interchangeable: tuple[tuple[str, ...], ...] = ()
     convergence: FloatArray | None = None
     data: DataSummary | None = None
+    interactions: Interactions | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -194,6 +198,8 @@ class EffectsResult:
         checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
+        if isinstance(self.interactions, Mapping):
+            checked["interactions"] = Interactions.from_content(self.interactions)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -653,7 +659,9 @@ class EffectsResult:
         [0.1, 0.3]
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["data"] = None if self.data is None else self.data.content()
+        for name in ("data", "interactions"):
+            part = getattr(self, name)
+            content[name] = None if part is None else part.content()
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
         text = json.dumps(
             encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
@@ -715,6 +723,7 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        interactions: Interactions | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
         (``pip install "shaff[report]"``).
@@ -729,6 +738,8 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        interactions : Interactions or None
+            A section on them, if the result does not carry any; see `ShapleyEffects.interactions`.
 
         Returns
         -------
@@ -746,7 +757,12 @@ class EffectsResult:
         """
         from shaff.report import render
 
-        told = replace(self, call=call or self.call, data=data or self.data)
+        told = replace(
+            self,
+            call=call or self.call,
+            data=data or self.data,
+            interactions=interactions or self.interactions,
+        )
         page = render(told, title)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")

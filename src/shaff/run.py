@@ -18,7 +18,7 @@ from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
-from shaff.progress import progress_bar
+from shaff.progress import Silent, progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import (
@@ -53,26 +53,56 @@ ALONE_MARGIN = 0.005
 LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit leaves behind for further questions: the game, and what it was asked so far.
+
+    Parameters
+    ----------
+    cast : Cast
+    game : Game
+    evaluator : Evaluator
+    context : DesignContext
+    subsets : Subsets
+        Of the design; the full set is not among them.
+    effects : Effects
+        Its linear map is on the values of the subsets, then of the full set.
+    """
+
+    cast: Cast
+    game: Game
+    evaluator: Evaluator
+    context: DesignContext
+    subsets: Subsets
+    effects: Effects
+
+
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> EffectsResult:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+) -> tuple[EffectsResult, Fitted | None]:
+    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides.
+
+    Of a target that does not vary nothing is left to be asked.
+    """
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem)
+        return _constant_result(settings, problem), None
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        result = Run(settings, cast, game, evaluator).result()
+        run = Run(settings, cast, game, evaluator)
+        result = run.result()
+    evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
-    return replace(
+    result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
+    return result, Fitted(cast, game, evaluator, run.context, *run.solved)
 
 
 def _cast_and_game(
@@ -116,6 +146,9 @@ class Run:
     evaluator: Evaluator
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
+    # What the design knew; the subsets that step 3 was given, and what it made of them.
+    context: DesignContext = field(init=False)
+    solved: tuple[Subsets, Effects] = field(init=False)
 
     @property
     def problem(self) -> Problem:
@@ -124,9 +157,10 @@ class Run:
 
     def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
-        context = self._context()
+        self.context = context = self._context()
         proposal, values = self._price(context)
         effects = self._solve(proposal, values, context)
+        self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
         result = self._assemble(effects, values)

@@ -76,6 +76,7 @@ def explain(
     estimator: options.Estimator = options.Learner.AUTO,
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
+    interactions: options.WithInteractions = False,
     published: options.Published = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -108,6 +109,9 @@ def explain(
     settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **question.settings}
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
     result = effects.fit(question.X, question.y, **question.rows).result_
+    if interactions:
+        found = dataclasses.replace(effects.interactions(), target=target)
+        result = dataclasses.replace(result, interactions=found)
     notes, call = (*question.notes, *result.notes), public_call(context.obj)
     _deliver(dataclasses.replace(result, target=target, notes=notes, call=call), outputs)
 
