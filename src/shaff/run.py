@@ -17,10 +17,19 @@ from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.explaining import Played
+from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import progress_bar
-from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
+from shaff.protocols import (
+    DesignContext,
+    Effects,
+    Game,
+    Proposal,
+    SolverContext,
+    Values,
+    some_rows,
+)
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -141,8 +150,29 @@ class Run:
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
-        result = self._assemble(effects, values)
+        result = replace(self._assemble(effects, values), **self._shapes(effects, values))
         return result if errors is None else self._with_errors(result, errors)
+
+    def _shapes(self, effects: Effects, values: Values) -> dict[str, Any]:
+        """Which way y goes as each player grows, from the values of some rows."""
+        means, problem = values.means, self.problem
+        if means is None or effects.linear_map is None or means.shape[2] > 1:
+            return {}
+        mean = np.average(problem.y, axis=0, weights=problem.weight)
+        local = effects.linear_map @ (np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean)
+        least = negligible(len(problem.X), float(np.sqrt(np.average(
+            (problem.y - mean) ** 2, weights=problem.weight[:, None]))))  # fmt: skip
+        rows, found = some_rows(len(problem.X)), {}
+        for k, player in enumerate(self.cast.kept):
+            columns = problem.players[k]
+            if len(columns) == 1 and not problem.categorical[columns[0]]:
+                shape = Shape.of(problem.X[rows, columns[0]], local[k], least)
+                found[self.cast.names[player]] = shape
+        known = {name: shape for name, shape in found.items() if shape is not None}
+        return {
+            "directions": {name: shape.direction for name, shape in known.items()},
+            "curves": {name: np.stack([shape.x, shape.y]) for name, shape in known.items()},
+        }
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains

@@ -130,13 +130,14 @@ def as_csv(result: EffectsResult) -> str:
     >>> print(as_csv(result).splitlines()[1].split(",")[0])
     '=1+1
     """
-    columns = result.columns()
+    columns, words = result.columns(), result.words(result.order)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["player", *columns])
-    for j in result.order:
+    writer.writerow(["player", *columns, *words])
+    for place, j in enumerate(result.order):
         numbers = [_cell(array[j]) for array in columns.values()]
-        writer.writerow([inert(result.names[j]), *numbers])
+        said = [column[place] or "" for column in words.values()]
+        writer.writerow([inert(result.names[j]), *numbers, *said])
     return file.getvalue()
 
 

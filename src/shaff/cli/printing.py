@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first-order", "total")
+_WIDE_ONLY = ("first-order", "total", "direction")
 MAX_PLAYERS = 50
 _ALPHA = 0.05
 # Seen on dark and on light ground; terminals with few colours take the nearest.

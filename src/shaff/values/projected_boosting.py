@@ -215,8 +215,9 @@ class ProjectedBoosting:
         parts = []
         for wave in self._waves(len(masks)):
             found = self._held_out(masks[wave], corrected=True)
+            errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
             parts.append(
-                self._outcome.values(subsets[wave], found.residuals**2, influences, found.products)
+                self._outcome.values(subsets[wave], errors, influences, found.products, means)
             )
         return Values.concatenate(parts)
 

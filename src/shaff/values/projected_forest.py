@@ -250,7 +250,7 @@ class ProjectedForest:
         total = np.sum([block_total for block_total, _ in sums], axis=0)
         squares = np.sum([block_squares for _, block_squares in sums], axis=0)
         errors, _ = self._errors(total, squares, self._n_predictions)
-        priced = self.outcome.values(columns, errors, influences)
+        priced = self.outcome.values(columns, errors, influences, means=self._kept_means(total))
         if len(sums) == 1:
             return priced
         replicates = [
@@ -260,6 +260,12 @@ class ProjectedForest:
             )
         ]
         return replace(priced, replicates=np.column_stack(replicates))
+
+    def _kept_means(self, total: FloatArray) -> FloatArray:
+        """Of the rows that are kept, from the sums over all trees."""
+        rows = self.outcome.sample
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self._mean + total[:, rows] / self._n_predictions[rows, None])
 
     def _without(
         self, n_left_out: npt.NDArray[np.intp], total: FloatArray, squares: FloatArray

@@ -92,7 +92,8 @@ class SmoothValues:
         residuals, leverages = self.left_out(subsets)
         errors = residuals**2
         corrected = errors * (1 - leverages)[:, :, None]
-        return self._outcome.values(subsets, errors, influences, corrected)
+        means = self._outcome.means_of(residuals)
+        return self._outcome.values(subsets, errors, influences, corrected, means)
 
     def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and

@@ -155,13 +155,15 @@ class StackedValues:
         tables, leverages = self._runs(subsets)
         means = tables.mean(axis=2)
         combined = [self._average(table) for table in means]
-        errors = (self.outcome.y - np.stack([mean for mean, _ in combined])) ** 2
+        stacked = np.stack([mean for mean, _ in combined])
+        errors = (self.outcome.y - stacked) ** 2
         corrected = None
         if leverages is not None:
             # The share of the smooth part's own variance that is in the error.
             share = np.minimum(1.0, np.stack([weight for _, weight in combined])) * leverages
             corrected = errors - share[:, :, None] * (self.outcome.y - means[:, -1]) ** 2
-        values = self.outcome.values(subsets, errors, influences, corrected)
+        kept = stacked[:, self.outcome.sample]
+        values = self.outcome.values(subsets, errors, influences, corrected, kept)
         return replace(values, runs=self._single_runs(subsets, tables))
 
     def _single_runs(self, subsets: Subsets, tables: FloatArray) -> FloatArray | None:
