@@ -77,7 +77,7 @@ def negligible(n_rows: int, spread: float) -> float:
     >>> negligible(10_000, 2.0)
     0.04
     """
-    return spread * max(NEGLIGIBLE, NEGLIGIBLE_BY_ROOT / np.sqrt(n_rows))
+    return spread * max(NEGLIGIBLE, NEGLIGIBLE_BY_ROOT / float(np.sqrt(n_rows)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
 
 if TYPE_CHECKING:
+    from shaff.local import LocalEffects
     from shaff.plots import Display, Kind
 
 FORMAT = "shaff.EffectsResult"
@@ -608,7 +609,8 @@ class EffectsResult:
             result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
             its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
             `null_test`, without and with Holm's adjustment), ``first_order``, ``total``,
-            ``raw_effect`` and ``direction`` (see `directions`). With ``by_output`` a column ``output`` stands first.
+            ``raw_effect`` and ``direction`` (see `directions`). With ``by_output`` a column
+            ``output`` stands first.
 
         Examples
         --------
@@ -735,6 +737,7 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        local: LocalEffects | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
         (``pip install "shaff[report]"``).
@@ -749,6 +752,8 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        local : LocalEffects or None
+            Rows to tell of besides, see `ShapleyEffects.explain`.
 
         Returns
         -------
@@ -767,7 +772,7 @@ class EffectsResult:
         from shaff.report import render
 
         told = replace(self, call=call or self.call, data=data or self.data)
-        page = render(told, title)
+        page = render(told, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
         return Path(path)

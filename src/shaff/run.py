@@ -16,9 +16,9 @@ from shaff._warn import warn
 from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
-from shaff.explaining import Played
 from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.explaining import Played, Unplayed
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import progress_bar
 from shaff.protocols import (
@@ -65,14 +65,14 @@ LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> tuple[EffectsResult, Played]:
+) -> tuple[EffectsResult, Played | Unplayed]:
     """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
     what it was given besides."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem), Played.nothing(problem)
+        return _constant_result(settings, problem), Unplayed(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from shaff._typing import BoolArray, FloatArray
 from shaff._words import shortened
@@ -21,14 +20,10 @@ from shaff.plots.display import (
     set_title,
 )
 from shaff.plots.labels import make_labels
+from shaff.plots.swarm import ranks, some_rows, swarm
 
 if TYPE_CHECKING:
     from shaff.local import LocalEffects
-
-# More points hide each other, and weigh in files.
-MAX_POINTS = 2000
-# Points that share a place on the axis stand beside each other, within this height.
-BINS, HEIGHT = 120, 0.42
 
 
 @dataclass(eq=False, repr=False)
@@ -76,12 +71,12 @@ class BeeswarmDisplay(Display):
 
     def _draw(self, ax: Any, max_players: int) -> None:
         shown = self.names[:max_players]
-        rows = _some_rows(len(self.values))
+        rows = some_rows(len(self.values))
         colors = low_to_high()
         for k in range(len(shown)):
             known = rows[np.isfinite(self.values[rows, k])]
-            places = k + _swarm(self.values[known, k])
-            tint = self._tints(known, k)
+            places = k + swarm(self.values[known, k])
+            tint = ranks(self.data[known, k], bool(self.is_category[k]))
             plain = np.isnan(tint)
             point = {"s": 11, "linewidths": 0, "zorder": 4, "alpha": 0.8, "rasterized": True}
             x = self.values[known, k]
@@ -95,15 +90,6 @@ class BeeswarmDisplay(Display):
             f"what it adds to the prediction of {shortened(self.target, 40)}", fontsize=9, color=INK
         ).set_parse_math(False)
         set_title(ax, "What each input adds, row by row")
-
-    def _tints(self, rows: Any, k: int) -> FloatArray:
-        """Where each entry stands in its column, from 0 to 1; NaN where it has no place."""
-        x = self.data[rows, k]
-        known = np.isfinite(x) & ~self.is_category[k]
-        out = np.full(len(x), np.nan)
-        if known.any():
-            out[known] = (rankdata(x[known]) - 0.5) / known.sum()
-        return out
 
     def _add_key(self, ax: Any, colors: Any) -> None:
         mappable = matplotlib_module("cm").ScalarMappable(cmap=colors)
@@ -124,25 +110,3 @@ class BeeswarmDisplay(Display):
 
     def __repr__(self) -> str:
         return f"BeeswarmDisplay({len(self.values)} rows, {len(self.names)} players)"
-
-
-def _some_rows(n_rows: int) -> Any:
-    """Evenly spread over the table: all, or as many as there is room for."""
-    if n_rows <= MAX_POINTS:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, MAX_POINTS).round().astype(np.intp)
-
-
-def _swarm(x: FloatArray) -> FloatArray:
-    """Offsets by which points that would lie on each other stand apart: alternately to both sides
-    of the middle, as far as the crowd at this place is large."""
-    if not len(x) or np.ptp(x) == 0:
-        return np.linspace(-HEIGHT, HEIGHT, len(x)) if len(x) > 1 else np.zeros(len(x))
-    place = np.minimum((BINS * (x - x.min()) / np.ptp(x)).astype(np.intp), BINS - 1)
-    order = np.argsort(place, kind="stable")
-    first = np.searchsorted(place[order], place[order], side="left")
-    rank = np.empty(len(x))
-    rank[order] = np.arange(len(x)) - first
-    side = np.where(rank % 2 == 0, 1.0, -1.0)
-    largest = max(np.bincount(place).max() / 2, 6.0)
-    return np.asarray(side * np.ceil(rank / 2) * HEIGHT / largest)

@@ -11,8 +11,8 @@ from shaff._typing import FloatArray
 from shaff._words import listed, shortened
 from shaff.direction import Shape
 from shaff.errors import InputError
-from shaff.plots.beeswarm import _some_rows
 from shaff.plots.display import BLUE, GRID, INK, PALE, Display, dress, set_title
+from shaff.plots.swarm import some_rows
 
 if TYPE_CHECKING:
     from shaff.local import LocalEffects
@@ -68,7 +68,7 @@ class LocalDependenceDisplay(Display):
         return 6.4, 4.2
 
     def _draw(self, ax: Any, max_players: int) -> None:
-        rows = _some_rows(len(self.values))
+        rows = some_rows(len(self.values))
         rows = rows[np.isfinite(self.data[rows]) & np.isfinite(self.values[rows])]
         x = self.data[rows]
         if self.levels:

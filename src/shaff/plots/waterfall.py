@@ -70,7 +70,7 @@ class WaterfallDisplay(Display):
             float(local.predictions[0]),
             None if local.standard_errors is None else local.standard_errors[0, order],
             local.target_name,
-            int(local.rows[0]),  # type: ignore[index]
+            int(local.rows[0]),
         )
 
     def _size(self, max_players: int) -> tuple[float, float]:
