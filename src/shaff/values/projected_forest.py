@@ -159,10 +159,15 @@ class ProjectedForest:
         columns = subsets.to_columns(self.players, self.X.shape[1])
         is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
         cancel = np.zeros(1, dtype=np.uint8)
-        total, _ = self._sums(columns, range(self.forest.n_trees), cancel, is_query)
+
+        def mean(block: Subsets) -> FloatArray:
+            total, _ = self._sums(block, range(self.forest.n_trees), cancel, is_query)
+            return total[:, first_row:]
+
+        tasks = [(block,) for block in self._blocks(columns, 1)]
+        total = np.concatenate(run_in_threads(mean, tasks, self.n_jobs, cancel))
         with np.errstate(invalid="ignore"):
-            means = self._mean + total / self._n_predictions[:, None]
-        return np.asarray(means[:, first_row:], dtype=np.float64)
+            return np.asarray(self._mean + total / self._n_predictions[first_row:, None])
 
     def _with_queries(self, rows: FloatArray) -> ProjectedForest:
         """The same forest with further rows that are in no bag."""
