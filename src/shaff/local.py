@@ -277,10 +277,12 @@ class LocalEffects:
         except ImportError as error:
             raise ImportError("to_shap needs shap: pip install shap") from error
         base = np.broadcast_to(np.asarray(self.base), self.predictions.shape).copy()
+        data = self.data.copy()
+        data[:, np.isnan(data).all(axis=0)] = 0.0  # of which shap takes quantiles
         return shap.Explanation(
             values=self.values.copy(),
             base_values=base,
-            data=self.data.copy(),
+            data=data,
             display_data=self._display_data(),
             feature_names=list(self.names),
             output_names=None if self.outputs is None else list(self.outputs),

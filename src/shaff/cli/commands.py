@@ -112,7 +112,7 @@ def explain(
     question = read_question(source, asked, max_rows, seed, _verbose())
     settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **question.settings}
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
-    new_rows = None if wanted is None else wanted.new_rows(source, question)
+    new_rows = None if wanted is None else wanted.new_rows(source, question, max_rows)
     result = effects.fit(question.X, question.y, **question.rows).result_
     notes, call = (*question.notes, *result.notes), public_call(context.obj)
     result = dataclasses.replace(result, target=target, notes=notes, call=call)

@@ -35,14 +35,14 @@ class Wanted:
     numbers: tuple[int, ...] = ()
     path: Path | None = None
 
-    def new_rows(self, source: Source, question: Question) -> Any:
+    def new_rows(self, source: Source, question: Question, max_rows: int) -> Any:
         """Read the file, or see that the rows are there: nothing is to fail after the fit."""
         if self.path is not None:
             return _read(replace(source, paths=(self.path,)), question)
-        if self.numbers and question.numbers is None:
+        if self.numbers and (question.numbers is None or question.X.height > max_rows):
             raise InputError(
-                "--local: a sample of the rows was read, in which rows have no number; give a file "
-                "of rows, or raise --max-rows."
+                "--local: a sample of the rows is explained, which may lack these; give a file of "
+                "rows, or raise --max-rows."
             )
         if self.numbers:
             assert question.numbers is not None
