@@ -103,7 +103,12 @@ def test_other_learners_know_them_too(family):
     x = rng.uniform(-1, 1, (400, 2))
     est = ShapleyEffects(family, random_state=0).fit(x, x[:, 0] + 0.1 * rng.normal(size=400))
     assert est.result_.directions == {"x0": "increasing", "x1": "none"}
-    classes = ShapleyEffects(family, random_state=0).fit(
-        x, np.digitize(x[:, 0], [-0.3, 0.3]).astype(str)
-    )
-    assert classes.result_.directions is None
+
+
+def test_several_classes_have_no_common_direction():
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, (200, 2))
+    classes = np.digitize(x[:, 0], [-0.3, 0.3]).astype(str)
+    est = ShapleyEffects("smooth", random_state=0).fit(x, classes)
+    assert est.result_.directions is None
+    assert est.explain().of("2").directions[0] == "increasing"
