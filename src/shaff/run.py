@@ -16,10 +16,20 @@ from shaff._warn import warn
 from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
+from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.explaining import Played, Unplayed
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import Silent, progress_bar
-from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
+from shaff.protocols import (
+    DesignContext,
+    Effects,
+    Game,
+    Proposal,
+    SolverContext,
+    Values,
+    some_rows,
+)
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -53,42 +63,16 @@ ALONE_MARGIN = 0.005
 LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a fit leaves behind for further questions: the game, and what it was asked so far.
-
-    Parameters
-    ----------
-    cast : Cast
-    game : Game
-    evaluator : Evaluator
-    context : DesignContext
-    subsets : Subsets
-        Of the design; the full set is not among them.
-    effects : Effects
-        Its linear map is on the values of the subsets, then of the full set.
-    """
-
-    cast: Cast
-    game: Game
-    evaluator: Evaluator
-    context: DesignContext
-    subsets: Subsets
-    effects: Effects
-
-
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> tuple[EffectsResult, Fitted | None]:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides.
-
-    Of a target that does not vary nothing is left to be asked.
-    """
+) -> tuple[EffectsResult, Played | Unplayed]:
+    """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
+    what it was given besides."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem), None
+        return _constant_result(settings, problem), Unplayed(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
@@ -96,13 +80,20 @@ def explain(
         result = run.result()
     evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
+    columns = problem.distinct_columns() if _is_own(settings) else None
     result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
-    return result, Fitted(cast, game, evaluator, run.context, *run.solved)
+    played = Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
+    return result, played
+
+
+def _is_own(settings: Settings) -> bool:
+    """Whether the learners are our own, which see each of several copies of a column once."""
+    return settings.estimator is None or isinstance(settings.estimator, str)
 
 
 def _cast_and_game(
@@ -110,7 +101,7 @@ def _cast_and_game(
 ) -> tuple[Cast, Game]:
     """Learners of our own see what the screen of each fold leaves them. Other models see all
     columns, and what they explain may not be y: there a screen comes after."""
-    if settings.estimator is None or isinstance(settings.estimator, str):
+    if _is_own(settings):
         cast = choose_cast(settings, problem)
         game = make(cast.problem)
         return replace(cast, problem=game.problem or cast.problem), game
@@ -163,8 +154,29 @@ class Run:
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
-        result = self._assemble(effects, values)
+        result = replace(self._assemble(effects, values), **self._shapes(effects, values))
         return result if errors is None else self._with_errors(result, errors)
+
+    def _shapes(self, effects: Effects, values: Values) -> dict[str, Any]:
+        """Which way y goes as each player grows, from the values of some rows."""
+        means, problem = values.means, self.problem
+        if means is None or effects.linear_map is None or means.shape[2] > 1:
+            return {}
+        mean = np.average(problem.y, axis=0, weights=problem.weight)
+        local = effects.linear_map @ (np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean)
+        least = negligible(len(problem.X), float(np.sqrt(np.average(
+            (problem.y - mean) ** 2, weights=problem.weight[:, None]))))  # fmt: skip
+        rows, found = some_rows(len(problem.X)), {}
+        for k, player in enumerate(self.cast.kept):
+            columns = problem.players[k]
+            if len(columns) == 1 and not problem.categorical[columns[0]]:
+                shape = Shape.of(problem.X[rows, columns[0]], local[k], least)
+                found[self.cast.names[player]] = shape
+        known = {name: shape for name, shape in found.items() if shape is not None}
+        return {
+            "directions": {name: shape.direction for name, shape in known.items()},
+            "curves": {name: np.stack([shape.x, shape.y]) for name, shape in known.items()},
+        }
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
