@@ -44,11 +44,12 @@ class Grower {
 
   bool run() {
     for (std::size_t t = 0; t < options_.n_trees; ++t) {
+      if (poll_.should_end()) return false;
       tree_ = options_.first_tree + t;
       if (!grow_tree()) return false;
       trees_.tree_offset.push_back(static_cast<std::int64_t>(trees_.feature.size()));
     }
-    return true;
+    return !poll_.should_end();
   }
 
  private:
@@ -127,8 +128,11 @@ class Grower {
     gather(row, n);
     Histogram out = pool_.take();
     std::fill(out->begin(), out->end(), Bin{});
-    for (const std::uint32_t column : layout_.columns())
+    for (const std::uint32_t column : layout_.columns()) {
+      // What is left out does not matter: the tree is given up.
+      if (poll_.should_end_after(n)) break;
       add_column(rows_.column(column), row, n, gathered_, out->data() + layout_.first(column));
+    }
     return out;
   }
 
