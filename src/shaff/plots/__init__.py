@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shaff.errors import InputError
+from shaff.plots.comparison import ComparisonDisplay
 from shaff.plots.convergence import ConvergenceDisplay
 from shaff.plots.dependence import DependenceDisplay
 from shaff.plots.display import Display
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shaff.result import EffectsResult
 
 __all__ = [
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "DependenceDisplay",
     "Display",
