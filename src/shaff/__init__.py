@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from shaff._version import __version__
 
 if TYPE_CHECKING:
+    from shaff.comparison import compare
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
     from shaff.games import solve_game
@@ -19,6 +20,7 @@ __all__ = [
     "LocalEffects",
     "ShapleyEffects",
     "__version__",
+    "compare",
     "load_result",
     "shapley_effects",
     "solve_game",
@@ -29,6 +31,7 @@ _HOMES = {
     "ForestPaths": "shaff.designs.forest_paths",
     "LocalEffects": "shaff.local",
     "ShapleyEffects": "shaff.effects",
+    "compare": "shaff.comparison",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",
     "solve_game": "shaff.games",

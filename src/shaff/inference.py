@@ -287,6 +287,43 @@ def null_p_values(raw: FloatArray, variances: FloatArray) -> FloatArray:
     return np.asarray(ndtr(-z), dtype=np.float64)
 
 
+def spanned_p_values(estimates: FloatArray, errors: FloatArray) -> FloatArray:
+    """Two-sided p-values of 0 for what was estimated in one or several ways.
+
+    They go with intervals that span the estimates: 0 is as far as the nearest of them.
+
+    Parameters
+    ----------
+    estimates : float array of shape (n_ways, n)
+    errors : float array of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.inference import spanned_p_values
+    >>> estimates = np.array([[0.4, 0.1], [0.2, -0.1]])
+    >>> spanned_p_values(estimates, np.array([0.1, 0.1])).round(3).tolist()
+    [0.046, 1.0]
+    """
+    nearest = np.maximum(np.maximum(estimates.min(axis=0), -estimates.max(axis=0)), 0.0)
+    none = np.where(nearest > 0, np.inf, 0.0)
+    z = np.divide(nearest, errors, out=none, where=errors > 0)
+    return np.asarray(2 * ndtr(-z), dtype=np.float64)
+
+
+def effect_influences(
+    effects: Effects, values: Values, players: npt.NDArray[np.intp]
+) -> FloatArray | None:
+    """What each row does to the raw effects of some players, shape (n_chosen, n_rows).
+
+    ``values`` as in `uncertainty`; None where that has nothing to say.
+    """
+    if effects.linear_map is None or values.influences is None:
+        return None
+    chosen = effects.linear_map[players]
+    return _combined(np.hstack([chosen[:, -1:], chosen[:, :-1]]), values.influences)
+
+
 def adjust_p_values(p_values: FloatArray) -> FloatArray:
     """Holm's step-down adjustment: controls the chance of any false positive.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from shaff import wording
 from shaff._files import replacing
@@ -22,7 +22,7 @@ from shaff._version import __version__
 from shaff._words import counted, listed
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
-from shaff.inference import adjust_p_values, surely_above
+from shaff.inference import adjust_p_values, spanned_p_values, surely_above
 from shaff.interactions import Interactions
 from shaff.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.tables import aligned, number_text
@@ -419,8 +419,7 @@ class EffectsResult:
         found = self._estimates[:, i] - self._estimates[:, j]
         half = float(ndtri((1 + level) / 2)) * error
         low, high = float(found.min()), float(found.max())
-        distance = max(low, -high, 0.0)
-        p_value = 2 * float(ndtr(-distance / error)) if error > 0 else float(distance == 0)
+        p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
         return Difference(float(found[0]), error, low - half, high + half, p_value)
 
     def _place(self, player: str | int) -> int:

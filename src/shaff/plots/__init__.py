@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shaff.errors import InputError
 from shaff.plots.beeswarm import BeeswarmDisplay
+from shaff.plots.comparison import ComparisonDisplay
 from shaff.plots.convergence import ConvergenceDisplay
 from shaff.plots.dependence import DependenceDisplay
 from shaff.plots.display import Display
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BeeswarmDisplay",
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "DependenceDisplay",
     "Display",
