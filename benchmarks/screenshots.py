@@ -98,6 +98,15 @@ def shoot_reports(browser, made: dict[str, EffectsResult], folder: Path) -> None
         page.close()
 
 
+def shoot_rows() -> None:
+    """Pictures of single rows."""
+    X, y = diabetes()
+    local = ShapleyEffects(random_state=0).fit(X, y).explain()
+    local.beeswarm().save(IMAGES / "plot-beeswarm.png")
+    local.waterfall(7).save(IMAGES / "plot-waterfall.png")
+    local.dependence("bmi").save(IMAGES / "plot-local-dependence.png")
+
+
 def shoot_html(browser, html: str, name: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 200}, device_scale_factor=1.5)
     page.set_content(html)
@@ -146,6 +155,7 @@ def main() -> None:
         display = plot_result(made[result], kind, max_players=max_players)
         display.save(IMAGES / f"{name}.png", **options)
     EffectsDisplay.from_result(made["demo"]).save(IMAGES / "demo.png")
+    shoot_rows()
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         shoot_reports(browser, made, Path(folder))
         shoot_html(browser, notebook(made["demo"]), "notebook", 760)
