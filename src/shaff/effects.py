@@ -32,10 +32,11 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
-from shaff.data.new_rows import read_new_rows
+from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.explaining import Played, Unplayed
 from shaff.hints import with_hints
 from shaff.local import LocalEffects
 from shaff.notebook import result_html
@@ -346,18 +347,23 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
-        library = self.result_.library
-        if X is not None:
-            X = collected(X)
-            library = library_of(X)
-            if self._codes and is_frame(X):
-                X = recode(X, self._codes)
-        new = None if X is None else read_new_rows(X, self._played.problem.table, self._is_named)
-        if new is not None and np.array_equal(new.X, self._played.problem.X, equal_nan=True):
-            new = None
-        for note in () if new is None else new.notes:
+        if X is None:
+            return replace(self._played.explain(None, errors), library=self.result_.library)
+        X = collected(X)
+        new = self._read_rows(X)
+        is_same = np.array_equal(new.X, self._played.problem.X, equal_nan=True)
+        local = self._played.explain(None if is_same else new, errors)
+        return replace(local, library=library_of(X))
+
+    def _read_rows(self, X: Any) -> NewRows:
+        """Rows as those of `fit` were read."""
+        if is_frame(X):
+            there = set(map(str, getattr(X, "column_names", X.columns)))
+            X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
+        new = read_new_rows(X, self._played.problem.table, self._is_named)
+        for note in new.notes:
             warn(note)
-        return replace(self._played.explain(new, errors), library=library)
+        return new
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -392,7 +398,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, played = explain(settings, problem, make, model)
+            result, fitted = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -401,13 +407,22 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players, self._played = problem.players, played
-        self._is_named = is_frame(given.X)
-        # How a fitted booster calls the categories of a frame.
-        self._codes: Mapping[str, Mapping[str, float]] = {}
+        self._players, self._fitted = problem.players, fitted
+        self._keep_rows(problem, is_frame(given.X), is_built_in)
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self
+
+    def _keep_rows(self, problem: Problem, named: bool, is_built_in: bool) -> None:
+        """What `explain` must know to read further rows and to price them."""
+        fitted = self._fitted
+        # How a fitted booster calls the categories of a frame.
+        self._codes: Mapping[str, Mapping[str, float]] = {}
+        self._is_named = named
+        self._played: Played | Unplayed = Unplayed(problem)
+        if fitted is not None:
+            parts = fitted.cast, fitted.game, fitted.subsets, fitted.effects
+            self._played = Played.of(problem, *parts, is_built_in)
 
     def _call(self, given: Given, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where

@@ -80,6 +80,20 @@ class Played:
     subsets: Subsets
     effects: Effects
 
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        cast: Cast,
+        game: Game,
+        subsets: Subsets,
+        effects: Effects,
+        is_built_in: bool,
+    ) -> Played:
+        """Learners of our own (``is_built_in``) see each of several copies of a column once."""
+        columns = problem.distinct_columns() if is_built_in else None
+        return cls(problem, cast, game, columns, subsets, effects)
+
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X
