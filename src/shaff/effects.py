@@ -32,7 +32,7 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
-from shaff.data.new_rows import read_new_rows
+from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
@@ -349,18 +349,23 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
-        library = self.result_.library
-        if X is not None:
-            X = collected(X)
-            library = library_of(X)
-            if self._codes and is_frame(X):
-                X = recode(X, self._codes)
-        new = None if X is None else read_new_rows(X, self._played.problem.table, self._is_named)
-        if new is not None and np.array_equal(new.X, self._played.problem.X, equal_nan=True):
-            new = None
-        for note in () if new is None else new.notes:
+        if X is None:
+            return replace(self._played.explain(None, errors), library=self.result_.library)
+        X = collected(X)
+        new = self._read_rows(X)
+        is_same = np.array_equal(new.X, self._played.problem.X, equal_nan=True)
+        local = self._played.explain(None if is_same else new, errors)
+        return replace(local, library=library_of(X))
+
+    def _read_rows(self, X: Any) -> NewRows:
+        """Rows as those of `fit` were read."""
+        if is_frame(X):
+            there = set(map(str, getattr(X, "column_names", X.columns)))
+            X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
+        new = read_new_rows(X, self._played.problem.table, self._is_named)
+        for note in new.notes:
             warn(note)
-        return replace(self._played.explain(new, errors), library=library)
+        return new
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,20 +16,11 @@ from shaff._warn import warn
 from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
-from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
-from shaff.explaining import Played, Unplayed
+from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import Silent, progress_bar
-from shaff.protocols import (
-    DesignContext,
-    Effects,
-    Game,
-    Proposal,
-    SolverContext,
-    Values,
-    some_rows,
-)
+from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -66,8 +57,8 @@ LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
 ) -> tuple[EffectsResult, Played | Unplayed]:
-    """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
-    what it was given besides."""
+    """From a problem to its result, and to what answers further questions; ``make`` is step 2,
+    ``model`` what it was given besides."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
@@ -87,8 +78,7 @@ def explain(
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
-    played = Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
-    return result, played
+    return result, Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
 
 
 def _is_own(settings: Settings) -> bool:
@@ -154,29 +144,8 @@ class Run:
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
-        result = replace(self._assemble(effects, values), **self._shapes(effects, values))
+        result = self._assemble(effects, values)
         return result if errors is None else self._with_errors(result, errors)
-
-    def _shapes(self, effects: Effects, values: Values) -> dict[str, Any]:
-        """Which way y goes as each player grows, from the values of some rows."""
-        means, problem = values.means, self.problem
-        if means is None or effects.linear_map is None or means.shape[2] > 1:
-            return {}
-        mean = np.average(problem.y, axis=0, weights=problem.weight)
-        local = effects.linear_map @ (np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean)
-        least = negligible(len(problem.X), float(np.sqrt(np.average(
-            (problem.y - mean) ** 2, weights=problem.weight[:, None]))))  # fmt: skip
-        rows, found = some_rows(len(problem.X)), {}
-        for k, player in enumerate(self.cast.kept):
-            columns = problem.players[k]
-            if len(columns) == 1 and not problem.categorical[columns[0]]:
-                shape = Shape.of(problem.X[rows, columns[0]], local[k], least)
-                found[self.cast.names[player]] = shape
-        known = {name: shape for name, shape in found.items() if shape is not None}
-        return {
-            "directions": {name: shape.direction for name, shape in known.items()},
-            "curves": {name: np.stack([shape.x, shape.y]) for name, shape in known.items()},
-        }
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
@@ -290,6 +259,7 @@ class Run:
     def _assemble(self, effects: Effects, values: Values) -> EffectsResult:
         v_all = float(values.v[0])
         first_order, total = self._sobol(v_all)
+        shapes = shapes_of(self.cast, effects, values.means)
         return EffectsResult(
             names=self.cast.names,
             effects=self._shared(effects.effects),
@@ -317,6 +287,8 @@ class Run:
             screened=self.cast.correlations if self._has_others else None,
             others=self._of_others(effect=effects.effects, raw_effect=effects.raw),
             convergence=self._convergence(),
+            directions=None if shapes is None else {k: s.direction for k, s in shapes.items()},
+            curves=None if shapes is None else {k: s.curve for k, s in shapes.items()},
         )
 
     def _convergence(self) -> FloatArray | None:
