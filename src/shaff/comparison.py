@@ -20,8 +20,8 @@ from shaff.tables import aligned, number_text, p_value_text
 
 if TYPE_CHECKING:
     from shaff.effects import ShapleyEffects
-    from shaff.plots.comparison import ComparisonDisplay
     from shaff.explaining import Played
+    from shaff.plots.comparison import ComparisonDisplay
 
 
 @dataclass(frozen=True, eq=False, repr=False)
