@@ -84,9 +84,11 @@ def bent(X: np.ndarray) -> np.ndarray:
 
 def curved_density(X: np.ndarray) -> np.ndarray:
     """Of inputs that follow each other along curves: a parabola, a line, a wave."""
-    density = norm.pdf(X[..., 0]) * norm.pdf(X[..., 1], X[..., 0] ** 2 / 2, 0.6)
-    density = density * norm.pdf(X[..., 2], 0.7 * X[..., 1], 0.7)
-    return density * norm.pdf(X[..., 3], np.sin(1.5 * X[..., 0]), 0.5)
+    first, second, third, fourth = np.moveaxis(X, -1, 0)
+    squares = first**2 + ((second - first**2 / 2) / 0.6) ** 2
+    squares += ((third - 0.7 * second) / 0.7) ** 2
+    squares += ((fourth - np.sin(1.5 * first)) / 0.5) ** 2
+    return np.exp(-0.5 * squares)
 
 
 def draw_curved(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -363,7 +363,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             there = set(map(str, getattr(X, "column_names", X.columns)))
             X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
         new = read_new_rows(X, self._played.problem.table, self._is_named)
-        for note in new.notes:
+        for note in new.warnings:
             warn(note)
         return new
 

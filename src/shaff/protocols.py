@@ -49,8 +49,8 @@ class Values:
         Values by each of several runs with other splits and seeds, of which ``v`` is the average.
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
-    means : float32 array of shape (n_subsets, n_some_rows, n_outputs) or None
-        Conditional means of the rows of `some_rows`, out of sample.
+    means : float32 array of shape (n_subsets, n_some_rows, 1) or None
+        Conditional means of the rows of `some_rows`, out of sample, with a single output.
     """
 
     subsets: Subsets

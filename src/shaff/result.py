@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from shaff import wording
+from shaff._arrays import frozen
 from shaff._files import replacing
 from shaff._frames import Backend, make_frame
 from shaff._json import encoded, read_content
@@ -196,16 +197,16 @@ class EffectsResult:
             "p_values",
             "screened",
         ):
-            checked[field] = _frozen(getattr(self, field), (p,), field)
+            checked[field] = frozen(getattr(self, field), (p,), field)
         if self.others is not None:
             checked["others"] = {str(k): float(v) for k, v in self.others.items()}
-        checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
+        checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
         for field in ("per_output", "per_output_errors"):
             arrays = getattr(self, field)
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
         steps = 0 if self.convergence is None else len(self.convergence)
-        checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
+        checked["convergence"] = frozen(self.convergence, (steps, 2), "convergence")
         if self.directions is not None:
             checked["directions"] = {str(k): str(v) for k, v in self.directions.items()}
         if self.curves is not None:
@@ -860,18 +861,8 @@ def _check_level(level: float) -> None:
         raise InputError(f"level must lie between 0 and 1, got {level!r}.")
 
 
-def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
-    if array is None:
-        return None
-    copy = np.array(array, dtype=np.float64)
-    if copy.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
-    copy.setflags(write=False)
-    return copy
-
-
 def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
-    return _frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
+    return frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
 
 
 def _frozen_errors(
@@ -886,5 +877,5 @@ def _frozen_errors(
 
 
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
-    frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    frozen = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
     return {name: array for name, array in frozen.items() if array is not None}
