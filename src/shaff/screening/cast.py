@@ -15,7 +15,15 @@ from shaff.data.columns import Table
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
 from shaff.protocols import ValueFunction, Values
-from shaff.screening.choice import FEWEST, MOST, found_p_values, scout_gains, screen
+from shaff.screening.choice import (
+    FEWEST,
+    MOST,
+    Screened,
+    choose,
+    found_p_values,
+    named,
+    scout_gains,
+)
 from shaff.screening.others import Others, fit_others
 from shaff.screening.tests import ColumnTests
 from shaff.subsets import Subsets
@@ -88,9 +96,10 @@ class Cast:
 def cast_players(problem: Problem, seeds: list[int], size: int | None = None) -> Cast:
     """Screen inside each fold of each run, on its training rows.
 
-    Whoever a fold keeps plays. The learner of a fold sees the columns that its own screen has
-    kept, and one score of all others by a ridge regression on its training rows: so neither
-    choice nor score has seen the rows that v is measured on.
+    Whoever a fold keeps plays; of many those that most folds keep, see `named`. The learner of a
+    fold sees the columns that its own screen has kept, and one score of all others by a ridge
+    regression on its training rows: so neither choice nor score has seen the rows that v is
+    measured on. Columns that a fold has kept, but that do not play by name, are with all others.
 
     Parameters
     ----------
@@ -104,15 +113,16 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
     bounds = (FEWEST, MOST) if size is None else (size, size)
     parallel = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
     with threadpool_limits(1, user_api="blas"):
-        chosen = parallel(delayed(_screened)(problem, fold.train, *bounds) for fold in folds)
-        plays = np.any(chosen, axis=0)
+        found = parallel(delayed(_screened)(problem, fold.train, *bounds) for fold in folds)
+        plays = named(found, max(MOST, bounds[0]))
         if plays.all():
             return Cast.everybody(problem)
+        chosen = [own.kept for own in found]
         fits = parallel(
             delayed(_scored)(problem, fold, kept, k)
             for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))
         )
-    return _cast(problem, seeds, folds, list(chosen), list(fits))
+    return _cast(problem, seeds, folds, plays, chosen, list(fits))
 
 
 def cast_together(problem: Problem, size: int | None = None) -> Cast:
@@ -120,7 +130,7 @@ def cast_together(problem: Problem, size: int | None = None) -> Cast:
     columns of the others are one player, see `Together`."""
     rows = problem.counts
     bounds = (FEWEST, MOST) if size is None else (size, size)
-    plays = _screened(problem, np.flatnonzero(rows), *bounds)
+    plays = _screened(problem, np.flatnonzero(rows), *bounds).kept
     if plays.all():
         return Cast.everybody(problem)
     kept = np.flatnonzero(plays)
@@ -165,12 +175,11 @@ class Together:
         return Subsets.from_masks(masks)
 
 
-def _screened(problem: Problem, rows: IntArray, fewest: int, most: int) -> BoolArray:
+def _screened(problem: Problem, rows: IntArray, fewest: int, most: int) -> Screened:
     rows = rows[problem.counts[rows]]
-    X, y = problem.X[rows], problem.y[rows]
-    gains = scout_gains(X, y, problem.seed)
-    players, kinds = problem.players, problem.categorical
-    return screen(X, y, players=players, categorical=kinds, gains=gains, fewest=fewest, most=most)
+    X, y, players = problem.X[rows], problem.y[rows], problem.players
+    p_values = found_p_values(ColumnTests(X, problem.categorical), y, players, fewest)
+    return choose(p_values, players, scout_gains(X, y, problem.seed), fewest, most)
 
 
 def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:
@@ -189,11 +198,13 @@ def _cast(
     problem: Problem,
     seeds: list[int],
     folds: list[Fold],
+    plays: BoolArray,
     chosen: list[BoolArray],
     fits: list[tuple[Others, FloatArray]],
 ) -> Cast:
-    plays, n_outputs = np.any(chosen, axis=0), problem.y.shape[1]
-    columns = np.flatnonzero(_columns_of(problem, plays))
+    n_outputs = problem.y.shape[1]
+    seen = _columns_of(problem, plays | np.any(chosen, axis=0))
+    columns = np.flatnonzero(seen)
     scores = np.hstack([score for _, score in fits])
     views = {
         Views.key(fold.train, len(problem.X)): np.concatenate(
@@ -204,7 +215,9 @@ def _cast(
     table = _with_scores(problem.table, columns, scores)
     kept = np.flatnonzero(plays)
     players = [np.searchsorted(columns, problem.players[k]) for k in kept]
-    players.append(len(columns) + np.arange(scores.shape[1]))
+    unnamed = np.flatnonzero(~_columns_of(problem, plays)[columns])
+    # The scores come first: see `Cast.one_column_each`.
+    players.append(np.concatenate([len(columns) + np.arange(scores.shape[1]), unnamed]))
     played = replace(
         problem,
         frame=table.X,

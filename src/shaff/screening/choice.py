@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,29 @@ LEVEL, FALSE_ALARMS = 0.0014, 0.14
 # A split gain stands out if it is above the median by so many median absolute deviations, and so
 # many times the mean: with many columns most gains are 0, and then any gain would.
 GAIN_MADS, GAIN_MEANS = 4.0, 3.0
-# So many play whatever the tests say, and no more than so many.
+# So many a fold keeps whatever the tests say, and no more than so many; and so many play by name,
+# unless tests are sure of more.
+# Fewer lose weak effects (`benchmarks.wide retention`), more take time (`benchmarks.wide time`).
 FEWEST, MOST = 25, 60
 # The booster whose gains are looked at: quick, and small trees.
 SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """What a screen says of each player.
+
+    Parameters
+    ----------
+    kept : bool array of shape (n_players,)
+    sure : bool array of shape (n_players,)
+        Of those that were kept: whether a test or its gains said so.
+    p_values : float array of shape (n_players,)
+    """
+
+    kept: BoolArray
+    sure: BoolArray
+    p_values: FloatArray
 
 
 def screen(
@@ -76,14 +96,49 @@ def screen(
     members = [np.array([j]) for j in range(n_columns)] if players is None else players
     tests, outputs = ColumnTests(columns, kinds), np.asarray(y).reshape(len(columns), -1)
     p_values = found_p_values(tests, outputs, members, fewest)
-    sure = p_values < min(LEVEL, FALSE_ALARMS / len(members))
+    shares = None if gains is None else np.asarray(gains, dtype=np.float64)
+    return choose(p_values, members, shares, fewest, most).kept
+
+
+def choose(
+    p_values: FloatArray,
+    players: Sequence[IntpArray],
+    gains: FloatArray | None,
+    fewest: int,
+    most: int,
+) -> Screened:
+    """From the tests and the gains of the columns to the players that are kept."""
+    sure = p_values < min(LEVEL, FALSE_ALARMS / len(players))
     if gains is not None:
-        shares = np.asarray(gains, dtype=np.float64)
-        sure |= _outlying(np.array([shares[player].sum() for player in members]))
+        sure |= _outlying(np.array([gains[player].sum() for player in players]))
     order = np.lexsort([p_values, ~sure])
-    kept = np.zeros(len(members), dtype=bool)
+    kept = np.zeros(len(players), dtype=bool)
     kept[order[: int(np.clip(sure.sum(), fewest, most))]] = True
-    return kept
+    return Screened(kept, sure & kept, p_values)
+
+
+def named(folds: Sequence[Screened], most: int = MOST) -> BoolArray:
+    """Who plays by name: whoever a fold keeps. Of more than ``most`` those that a fold is sure of,
+    and those that most folds keep: columns that one fold or two keep for want of better ones are
+    mostly noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.screening.choice import Screened, named
+    >>> kept = [np.array([True, True, False]), np.array([True, False, True])]
+    >>> sure = [np.zeros(3, dtype=bool), np.array([False, False, True])]
+    >>> folds = [Screened(k, s, np.full(3, 0.5)) for k, s in zip(kept, sure)]
+    >>> named(folds).tolist(), named(folds, most=2).tolist()
+    ([True, True, True], [True, False, True])
+    """
+    votes = np.sum([fold.kept for fold in folds], axis=0)
+    sure = np.any([fold.sure for fold in folds], axis=0)
+    evidence = np.sum([np.log(np.maximum(fold.p_values, 1e-300)) for fold in folds], axis=0)
+    order = np.lexsort([evidence, -votes, ~sure])
+    out = np.zeros(len(votes), dtype=bool)
+    out[order[: max(most, int(sure.sum()))]] = True
+    return out & (votes > 0)
 
 
 def found_p_values(
