@@ -76,13 +76,30 @@ struct Sums {
   }
 };
 
+// The same for one half of them, with what is left of the residuals by that half's own steps.
+struct alignas(32) HalfSums {
+  double residual = 0.0, own = 0.0, weight = 0.0;
+
+  void add(double row_weight, double row_residual, double own_residual) {
+    residual += row_weight * row_residual;
+    own += row_weight * own_residual;
+    weight += row_weight;
+  }
+};
+
+// Of a cell: by all training rows, and by each half.
+struct alignas(32) Steps {
+  double all = 0.0, first = 0.0, second = 0.0;
+};
+
 // Id is wide enough to number n_rows cells.
 template <class Id>
 class Replay {
  public:
   Replay(const BoostedTrees& trees, const BoostingRows& rows,
          std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
-         const ReplayOptions& options, std::span<double> residual, const Interrupted& interrupted)
+         const ReplayOptions& options, std::span<double> residual, const HalfResiduals& halves,
+         const Interrupted& interrupted)
       : trees_(trees),
         rows_(rows),
         subsets_(subsets),
@@ -90,6 +107,7 @@ class Replay {
         n_subsets_(subsets.size() / words_per_subset),
         options_(options),
         residual_(residual),
+        halves_(halves),
         poll_(interrupted),
         root_numbers_(rows.n_rows) {}
 
@@ -270,10 +288,7 @@ class Replay {
 
   // The root's cells are used at once, group by group, and never kept.
   bool step_root() {
-    if (n_subtrees_ == 0) {
-      for (std::size_t u = 0; u < n_subsets_; ++u) step_one_cell(u);
-      return true;
-    }
+    if (n_subtrees_ == 0) return step_without_splits();
     const Subtree& root = subtrees_[n_subtrees_ - 1];
     members_.assign(root.first.size(), {});
     for (std::size_t u = 0; u < n_subsets_; ++u)
@@ -282,26 +297,40 @@ class Replay {
       const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
       for (const std::uint32_t u : members_[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
-        if (cells.number == nullptr)
-          step_one_cell(u);
-        else
-          step(u, cells);
+        step(u, cells.number == nullptr ? one_cell() : cells);
       }
     }
     return true;
   }
 
+  bool step_without_splits() {
+    for (std::size_t u = 0; u < n_subsets_; ++u) step(u, one_cell());
+    return true;
+  }
+
+  Cells<Id> one_cell() {
+    zeros_.resize(rows_.n_rows);
+    return {zeros_.data(), 1};
+  }
+
   void step(std::size_t subset, const Cells<Id>& cells) {
+    if (halves_.wanted())
+      step_halves(subset, cells);
+    else
+      step_all(subset, cells);
+  }
+
+  void step_all(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
     sum_cells(cells, residual);
-    for (std::size_t c = 0; c < cells.count; ++c) step_[c] = step_size(sums_[c]);
+    for (std::size_t c = 0; c < cells.count; ++c)
+      step_[c] = step_size(sums_[c].residual, sums_[c].weight, options_.shrinkage);
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
   }
 
   // A cell without training rows stays where it is.
-  double step_size(const Sums& all) const {
-    if (all.weight <= 0) return 0.0;
-    return options_.learning_rate * all.residual / (all.weight + options_.shrinkage);
+  double step_size(double residual, double weight, double shrinkage) const {
+    return weight > 0 ? options_.learning_rate * residual / (weight + shrinkage) : 0.0;
   }
 
   // Two tables, for even and odd rows: neighbours in one cell need not wait for each other.
@@ -320,12 +349,59 @@ class Replay {
     for (std::size_t c = 0; c < cells.count; ++c) even[c].add(odd[c]);
   }
 
-  void step_one_cell(std::size_t subset) {
-    double* residual = residual_.data() + subset * rows_.n_rows;
-    Sums all;
-    for (std::size_t i = 0; i < rows_.n_train(); ++i) all.add(rows_.weight[i], residual[i]);
-    const double value = step_size(all);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= value;
+  void step_halves(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train(), n_first = halves_.n_first;
+    double* residual = residual_.data() + subset * n;
+    double* own = halves_.train.data() + subset * n_train;
+    double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
+    double* by_second = by_first + (n - n_train);
+    sum_halves(cells, residual, own);
+    find_steps(cells.count);
+    const Id* number = cells.number;
+    for (std::size_t i = 0; i < n_first; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].first;
+    }
+    for (std::size_t i = n_first; i < n_train; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].second;
+    }
+    for (std::size_t i = n_train; i < n; ++i) {
+      const Steps& step = steps_[number[i]];
+      residual[i] -= step.all;
+      by_first[i - n_train] -= step.first;
+      by_second[i - n_train] -= step.second;
+    }
+  }
+
+  // A table for each half; rows of both in turn, so that neighbours in one cell need not wait.
+  void sum_halves(const Cells<Id>& cells, const double* residual, const double* own) {
+    const std::size_t n_first = halves_.n_first, n_second = rows_.n_train() - n_first;
+    half_sums_.assign(2 * cells.count, HalfSums{});
+    HalfSums* first = half_sums_.data();
+    HalfSums* second = first + cells.count;
+    const auto add = [&](HalfSums* half, std::size_t i) {
+      half[cells.number[i]].add(rows_.weight[i], residual[i], own[i]);
+    };
+    const std::size_t both = std::min(n_first, n_second);
+    for (std::size_t i = 0; i < both; ++i) {
+      add(first, i);
+      add(second, n_first + i);
+    }
+    for (std::size_t i = both; i < n_first; ++i) add(first, i);
+    for (std::size_t i = both; i < n_second; ++i) add(second, n_first + i);
+  }
+
+  void find_steps(std::size_t n_cells) {
+    steps_.resize(n_cells);
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      const HalfSums &a = half_sums_[c], &b = half_sums_[n_cells + c];
+      const double shrinkage = options_.shrinkage;
+      steps_[c].all =
+          step_size(a.residual + b.residual, a.weight + b.weight, shrinkage);
+      steps_[c].first = step_size(a.own, a.weight, shrinkage / 2);
+      steps_[c].second = step_size(b.own, b.weight, shrinkage / 2);
+    }
   }
 
   const BoostedTrees& trees_;
@@ -334,6 +410,7 @@ class Replay {
   std::size_t words_, n_subsets_;
   ReplayOptions options_;
   std::span<double> residual_;
+  HalfResiduals halves_;
   Poll poll_;
 
   std::size_t n_subtrees_ = 0, n_buffers_ = 0;
@@ -341,11 +418,13 @@ class Replay {
   std::vector<std::vector<Id>> goes_left_;
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
-  std::vector<Id> root_numbers_;
+  std::vector<Id> root_numbers_, zeros_;
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::uint32_t> direct_;
   std::vector<Sums> sums_;
   std::vector<double> step_;
+  std::vector<HalfSums> half_sums_;
+  std::vector<Steps> steps_;
   KeyTable keys_;
 };
 
@@ -354,13 +433,13 @@ class Replay {
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const Interrupted& interrupted) {
+                     const HalfResiduals& halves, const Interrupted& interrupted) {
   if (rows.n_rows < std::numeric_limits<std::uint16_t>::max()) {
-    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual,
+    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual, halves,
                                  interrupted)
         .run();
   }
-  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual,
+  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual, halves,
                                interrupted)
       .run();
 }

@@ -44,7 +44,7 @@ std::vector<double> replay(const std::vector<std::uint64_t>& subsets) {
   std::vector<double> residual;
   for (std::size_t u = 0; u < subsets.size(); ++u)
     residual.insert(residual.end(), kResidual.begin(), kResidual.end());
-  shaff::replay_boosting(example.view(), rows, subsets, 1, {0.5, 1.0}, residual,
+  shaff::replay_boosting(example.view(), rows, subsets, 1, {0.5, 1.0}, residual, {},
                          [] { return false; });
   return residual;
 }
@@ -73,7 +73,7 @@ void check_interruption() {
   const shaff::BoostingRows rows{kCodes, kWeight, 6};
   std::vector<double> residual = kResidual;
   const std::vector<std::uint64_t> subset{3};
-  shaff::replay_boosting(example.view(), rows, subset, 1, {0.5, 1.0}, residual,
+  shaff::replay_boosting(example.view(), rows, subset, 1, {0.5, 1.0}, residual, {},
                          [] { return true; });
   expect_near(residual[0], kResidual[0], "nothing is done after an interruption");
 }

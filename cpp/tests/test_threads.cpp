@@ -85,7 +85,7 @@ void check_cancel() {
   in_threads([&](std::size_t) {
     std::vector<double> residual(64 * kRows, 1.0);
     const shaff::BoostingRows rows{codes, weight, kRows};
-    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual,
+    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual, {},
                                   [&] { return cancel.load(); }))
       continue;
     ++n_ended;
