@@ -7,7 +7,7 @@ choice, and each is predicted as a held-out row is, by the models of the folds t
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 

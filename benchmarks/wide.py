@@ -26,7 +26,6 @@ import resource
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,6 @@ from shaff.screening import Cast
 from shaff.settings import Settings
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
-from shaff.values import make_values
 
 
 def fit(data: Data, seed: int, **settings: Any) -> EffectsResult:

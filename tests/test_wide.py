@@ -79,7 +79,7 @@ def test_what_few_folds_keep_is_with_all_others(cast):
     assert len(cast.kept) == MOST < len(cast.columns)
     owned = np.concatenate(cast.problem.players)
     np.testing.assert_array_equal(np.sort(owned), np.arange(cast.problem.X.shape[1]))
-    votes = np.sum([view for view in cast.problem.views.columns.values()], axis=0)
+    votes = np.sum(list(cast.problem.views.columns.values()), axis=0)
     unnamed = cast.problem.players[-1][10:]
     assert votes[unnamed].max() <= votes[: len(cast.columns)].mean()
 

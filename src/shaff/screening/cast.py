@@ -18,14 +18,14 @@ from shaff.protocols import ValueFunction, Values
 from shaff.screening.choice import (
     FEWEST,
     MOST,
+    Scout,
     Screened,
     choose,
     found_p_values,
     named,
-    scout_gains,
 )
 from shaff.screening.others import Others, fit_others
-from shaff.screening.tests import ColumnTests
+from shaff.screening.tests import ColumnTests, all_ranks
 from shaff.subsets import Subsets
 
 OTHERS = "all others"
@@ -110,11 +110,11 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
         How many a fold keeps; None keeps those that tests find, 25 at least and 60 at most.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
-    bounds = (FEWEST, MOST) if size is None else (size, size)
     parallel = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
     with threadpool_limits(1, user_api="blas"):
-        found = parallel(delayed(_screened)(problem, fold.train, *bounds) for fold in folds)
-        plays = named(found, max(MOST, bounds[0]))
+        screen = _Screen(problem, size)
+        found = parallel(delayed(screen.of_rows)(fold.train) for fold in folds)
+        plays = named(found, max(MOST, screen.most))
         if plays.all():
             return Cast.everybody(problem)
         chosen = [own.kept for own in found]
@@ -128,9 +128,7 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
 def cast_together(problem: Problem, size: int | None = None) -> Cast:
     """For models that see all columns anyhow: a screen on all rows decides who plays by name; the
     columns of the others are one player, see `Together`."""
-    rows = problem.counts
-    bounds = (FEWEST, MOST) if size is None else (size, size)
-    plays = _screened(problem, np.flatnonzero(rows), *bounds).kept
+    plays = _Screen(problem, size).of_rows(np.flatnonzero(problem.counts)).kept
     if plays.all():
         return Cast.everybody(problem)
     kept = np.flatnonzero(plays)
@@ -175,11 +173,23 @@ class Together:
         return Subsets.from_masks(masks)
 
 
-def _screened(problem: Problem, rows: IntArray, fewest: int, most: int) -> Screened:
-    rows = rows[problem.counts[rows]]
-    X, y, players = problem.X[rows], problem.y[rows], problem.players
-    p_values = found_p_values(ColumnTests(X, problem.categorical), y, players, fewest)
-    return choose(p_values, players, scout_gains(X, y, problem.seed), fewest, most)
+class _Screen:
+    """Screens of some rows of a problem, with all that is known of its columns without y."""
+
+    def __init__(self, problem: Problem, size: int | None) -> None:
+        self._problem = problem
+        self._tests = ColumnTests(problem.X, problem.categorical, all_ranks(problem.X))
+        self._scout = Scout(problem.X)
+        self.fewest, self.most = (FEWEST, MOST) if size is None else (size, size)
+
+    def of_rows(self, rows: IntArray) -> Screened:
+        """Of those among them that count."""
+        problem = self._problem
+        rows, players = rows[problem.counts[rows]], problem.players
+        tests, y = self._tests.take(rows), problem.y
+        p_values = found_p_values(tests, y[rows], players, self.fewest)
+        gains = self._scout.gains(rows, y, problem.seed)
+        return choose(p_values, players, gains, self.fewest, self.most)
 
 
 def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:
