@@ -75,7 +75,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     n_subsets : int or None
         Evaluations of v to spend. None stops when the largest standard error that the design
         leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
-        is more; 6 a player beyond).
+        is more; 10 a player beyond).
     tol : float or None
         Largest standard error of an effect to aim for; None means half of the error of
         v(all) that the rows leave, between 0.0003 and 0.003.

@@ -24,9 +24,11 @@ RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
 # Without this second start only one of two modes would be tried (`benchmarks.designs`).
 NOISE_STARTS = (1e-3,)
-# Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
-# More costs time, fewer make rates uncertain (`benchmarks.designs`).
-MAX_PAIRS = 300
+# Past so many pairs, and so many a player, the likelihood is that of an even sample of them: it
+# costs O(pairs^3).
+# More costs time, fewer make rates uncertain (`benchmarks.designs`), or so free that they follow
+# the noise (`benchmarks.wide designs`).
+MAX_PAIRS, PAIRS_PER_PLAYER = 300, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,8 @@ class Hyperparameters:
 
         What bends may be a signal or noise: values explained either way make two modes.
         """
-        sample = data.thinned(MAX_PAIRS).scaled(scale)
+        limit = max(MAX_PAIRS, PAIRS_PER_PLAYER * data.points.signs.shape[1])
+        sample = data.thinned(limit).scaled(scale)
         starts = [self.logs, *(self._noisy(noise) for noise in NOISE_STARTS)]
         found = [self._mode(start, sample, max_iter) for start in starts]
         logs, _ = min(found, key=lambda mode: mode[1])
