@@ -103,8 +103,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     screen : "auto", False or int, default="auto"
         Of more than 25 players those that a screen keeps play by name, and all others play as
         one. It looks at the training rows of each fold by itself, and keeps those that tests
-        find, the best 25 in any case. A number is how many each fold keeps (whoever one fold keeps
-        plays); False turns it off.
+        find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
+        keeps plays; of more than 60 (or that number) those that tests find and those that most
+        folds keep. False turns it off.
 
     Attributes
     ----------
