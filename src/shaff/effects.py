@@ -81,7 +81,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     n_subsets : int or None
         Evaluations of v to spend. None stops when the largest standard error that the design
         leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
-        is more; 6 a player beyond).
+        is more; 10 a player beyond).
     tol : float or None
         Largest standard error of an effect to aim for; None means half of the error of
         v(all) that the rows leave, between 0.0003 and 0.003.
@@ -109,8 +109,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     screen : "auto", False or int, default="auto"
         Of more than 25 players those that a screen keeps play by name, and all others play as
         one. It looks at the training rows of each fold by itself, and keeps those that tests
-        find, the best 25 in any case. A number is how many each fold keeps (whoever one fold keeps
-        plays); False turns it off.
+        find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
+        keeps plays; of more than 60 (or that number) those that tests find and those that most
+        folds keep. False turns it off.
 
     Attributes
     ----------

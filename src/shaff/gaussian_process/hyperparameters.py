@@ -24,9 +24,11 @@ RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
 # Without this second start only one of two modes would be tried (`benchmarks.designs`).
 NOISE_STARTS = (1e-3,)
-# Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
-# More costs time, fewer make rates uncertain (`benchmarks.designs`).
-MAX_PAIRS = 300
+# Past so many pairs, and so many a player, the likelihood is that of an even sample of them: it
+# costs O(pairs^3).
+# More costs time, fewer make rates uncertain (`benchmarks.designs`), or so free that they follow
+# the noise (`benchmarks.wide designs`).
+MAX_PAIRS, PAIRS_PER_PLAYER = 300, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,8 @@ class Hyperparameters:
         are values of the even part, which is independent of the odd one given these parameters.
         """
         given = [data] if even is None else [data, even]
-        sample = [part.thinned(MAX_PAIRS).scaled(scale) for part in given]
+        limit = max(MAX_PAIRS, PAIRS_PER_PLAYER * data.points.signs.shape[1])
+        sample = [part.thinned(limit).scaled(scale) for part in given]
         starts = [self.logs, *(self._noisy(noise) for noise in NOISE_STARTS)]
         found = [self._mode(start, sample, max_iter) for start in starts]
         logs, _ = min(found, key=lambda mode: mode[1])
