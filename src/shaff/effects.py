@@ -36,8 +36,10 @@ from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
-from shaff.explaining import Played, Unplayed
+from shaff.explaining import Unplayed
 from shaff.hints import with_hints
+from shaff.interactions import Interactions
+from shaff.interplay import Question, find_interactions, no_interactions
 from shaff.local import LocalEffects
 from shaff.notebook import result_html
 from shaff.presets import find_preset
@@ -45,7 +47,7 @@ from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
 from shaff.run import explain
-from shaff.settings import Settings
+from shaff.settings import Settings, check_budget
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values import fitted_values, is_projectable, make_values
@@ -378,6 +380,42 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
 
+    def interactions(
+        self, *, n_subsets: int | None = None, tol: float | None = None
+    ) -> Interactions:
+        """Pairwise interactions of the players, from the evaluations of `fit` and further ones.
+
+        Parameters
+        ----------
+        n_subsets : int or None
+            Evaluations of v to spend, those of `fit` included. None stops when the largest
+            standard error that the design leaves is under ``tol``, at twice the evaluations that
+            `fit` may spend at the latest.
+        tol : float or None
+            Largest standard error of an interaction to aim for; None means half of the error of
+            v(all) that the rows leave, between 0.0003 and 0.003.
+
+        Returns
+        -------
+        Interactions
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", n_subsets=60, random_state=0).fit(X, y)
+        >>> est.interactions(n_subsets=100).values.shape
+        (10, 10)
+        """
+        check_is_fitted(self)
+        check_budget(n_subsets, tol)
+        if isinstance(self._played, Unplayed):
+            return no_interactions(self.result_.names)
+        with warnings.catch_warnings():
+            found = find_interactions(self._played, Question(n_subsets, tol, self.verbose))
+        return replace(found, library=self.result_.library)
+
     # One fit ------------------------------------------------------------------------------------
 
     def _resolve(self, as_classes: bool, all_rows: bool = False) -> Settings:
@@ -398,7 +436,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, fitted = explain(settings, problem, make, model)
+            result, played = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -407,22 +445,13 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players, self._fitted = problem.players, fitted
-        self._keep_rows(problem, is_frame(given.X), is_built_in)
+        self._players, self._played = problem.players, played
+        self._is_named = is_frame(given.X)
+        # How a fitted booster calls the categories of a frame.
+        self._codes: Mapping[str, Mapping[str, float]] = {}
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self
-
-    def _keep_rows(self, problem: Problem, named: bool, is_built_in: bool) -> None:
-        """What `explain` must know to read further rows and to price them."""
-        fitted = self._fitted
-        # How a fitted booster calls the categories of a frame.
-        self._codes: Mapping[str, Mapping[str, float]] = {}
-        self._is_named = named
-        self._played: Played | Unplayed = Unplayed(problem)
-        if fitted is not None:
-            parts = fitted.cast, fitted.game, fitted.subsets, fitted.effects
-            self._played = Played.of(problem, *parts, is_built_in)
 
     def _call(self, given: Given, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where

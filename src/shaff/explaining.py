@@ -1,4 +1,4 @@
-"""From a game that was played to the values of single rows (docs/theory.md, section 13).
+"""From a game that was played to the values of single rows (docs/theory.md, section 14).
 
 Step 3 is linear: what it makes of v(U) it makes of any game on the same subsets. The game of a row
 x is m_U(x), the mean of y given what is known of x, less the mean of y.
@@ -18,8 +18,9 @@ from shaff.data.new_rows import NewRows
 from shaff.data.problem import Problem
 from shaff.direction import Shape, negligible
 from shaff.errors import InputError, InputTypeError
+from shaff.evaluator import Evaluator
 from shaff.local import LocalEffects
-from shaff.protocols import DesignError, Effects, Game, some_rows
+from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
 from shaff.screening import OTHERS, Cast
 from shaff.subsets import Subsets
 
@@ -57,7 +58,7 @@ class Unplayed:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """A game with its solution.
+    """What a fit leaves for further questions: a game, its solution, and what it was asked so far.
 
     Parameters
     ----------
@@ -67,8 +68,12 @@ class Played:
     game : Game
     columns : int array or None
         Of the problem, that the cast was chosen from; None means all.
+    evaluator : Evaluator
+        That knows what has been priced.
+    context : DesignContext
+        What the design knew.
     subsets : Subsets
-        What step 3 was given.
+        What step 3 was given; the full set is not among them.
     effects : Effects
         What it made of them.
     """
@@ -77,22 +82,10 @@ class Played:
     cast: Cast
     game: Game
     columns: IntpArray | None
+    evaluator: Evaluator
+    context: DesignContext
     subsets: Subsets
     effects: Effects
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        cast: Cast,
-        game: Game,
-        subsets: Subsets,
-        effects: Effects,
-        is_built_in: bool,
-    ) -> Played:
-        """Learners of our own (``is_built_in``) see each of several copies of a column once."""
-        columns = problem.distinct_columns() if is_built_in else None
-        return cls(problem, cast, game, columns, subsets, effects)
 
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from shaff import wording
 from shaff._arrays import frozen
@@ -23,7 +23,8 @@ from shaff._version import __version__
 from shaff._words import counted, listed
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
-from shaff.inference import adjust_p_values, surely_above
+from shaff.inference import adjust_p_values, spanned_p_values, surely_above
+from shaff.interactions import Interactions
 from shaff.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
@@ -113,6 +114,8 @@ class EffectsResult:
         prediction, in slices of the rows.
     data : DataSummary or None
         How the table was read, and which columns go together.
+    interactions : Interactions or None
+        Of pairs of players, where they were asked for; see `ShapleyEffects.interactions`.
     call : str or None
         The Python call that gives this result again.
     versions : dict of str or None
@@ -162,6 +165,7 @@ class EffectsResult:
     directions: dict[str, str] | None = None
     curves: dict[str, FloatArray] | None = None
     data: DataSummary | None = None
+    interactions: Interactions | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -209,6 +213,8 @@ class EffectsResult:
             checked["curves"] = {str(k): _frozen_curve(c, k) for k, c in self.curves.items()}
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
+        if isinstance(self.interactions, Mapping):
+            checked["interactions"] = Interactions.from_content(self.interactions)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -414,8 +420,7 @@ class EffectsResult:
         found = self._estimates[:, i] - self._estimates[:, j]
         half = float(ndtri((1 + level) / 2)) * error
         low, high = float(found.min()), float(found.max())
-        distance = max(low, -high, 0.0)
-        p_value = 2 * float(ndtr(-distance / error)) if error > 0 else float(distance == 0)
+        p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
         return Difference(float(found[0]), error, low - half, high + half, p_value)
 
     def _place(self, player: str | int) -> int:
@@ -676,7 +681,9 @@ class EffectsResult:
         [0.1, 0.3]
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["data"] = None if self.data is None else self.data.content()
+        for name in ("data", "interactions"):
+            part = getattr(self, name)
+            content[name] = None if part is None else part.content()
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
         text = json.dumps(
             encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
@@ -738,6 +745,7 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        interactions: Interactions | None = None,
         local: LocalEffects | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
@@ -753,6 +761,8 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        interactions : Interactions or None
+            A section on them, if the result does not carry any; see `ShapleyEffects.interactions`.
         local : LocalEffects or None
             Rows to tell of besides, see `ShapleyEffects.explain`.
 
@@ -772,7 +782,12 @@ class EffectsResult:
         """
         from shaff.report import render
 
-        told = replace(self, call=call or self.call, data=data or self.data)
+        told = replace(
+            self,
+            call=call or self.call,
+            data=data or self.data,
+            interactions=interactions or self.interactions,
+        )
         page = render(told, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
