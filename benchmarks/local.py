@@ -322,7 +322,7 @@ def main() -> None:
             picture(Path("local-by-shap.png"))
             continue
         run, ways = RUNS[part]
-        seeds = {"directions": 10, "time": 3, "memory": 1}.get(part, given.seeds)
+        seeds = {"directions": 10, "time": 1, "memory": 1}.get(part, given.seeds)
         keys = [
             {"part": part, "way": way, "seed": seed} for way, seed in product(ways, range(seeds))
         ]

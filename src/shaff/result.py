@@ -877,5 +877,5 @@ def _frozen_errors(
 
 
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
-    checked = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
-    return {name: array for name, array in checked.items() if array is not None}
+    copies = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    return {name: array for name, array in copies.items() if array is not None}
