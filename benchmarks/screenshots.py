@@ -106,6 +106,15 @@ def draw_interactions() -> None:
     InteractionsDisplay.from_interactions(found).save(IMAGES / "plot-interactions.png")
 
 
+def shoot_rows() -> None:
+    """Pictures of single rows."""
+    X, y = diabetes()
+    local = ShapleyEffects(random_state=0).fit(X, y).explain()
+    local.beeswarm().save(IMAGES / "plot-beeswarm.png")
+    local.waterfall(7).save(IMAGES / "plot-waterfall.png")
+    local.dependence("bmi").save(IMAGES / "plot-local-dependence.png")
+
+
 def shoot_html(browser, html: str, name: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 200}, device_scale_factor=1.5)
     page.set_content(html)
@@ -155,6 +164,7 @@ def main() -> None:
         display.save(IMAGES / f"{name}.png", **options)
     EffectsDisplay.from_result(made["demo"]).save(IMAGES / "demo.png")
     draw_interactions()
+    shoot_rows()
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         shoot_reports(browser, made, Path(folder))
         shoot_html(browser, notebook(made["demo"]), "notebook", 760)

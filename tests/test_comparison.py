@@ -96,7 +96,7 @@ def test_shared_rows_enter_by_their_covariance():
     for j in range(3):
         rows = []
         for est in (one, other):
-            kept = est._fitted
+            kept = est._played
             weights = kept.effects.linear_map[j]
             values = kept.evaluator.price(kept.subsets)
             full = kept.evaluator.price(type(kept.subsets).full(3))

@@ -57,7 +57,7 @@ def test_the_index_of_a_real_fit_is_that_of_brute_force(fitted, found):
     def game(masks):
         v = np.zeros(len(masks))
         some = masks.any(axis=1)
-        v[some] = fitted._fitted.evaluator.price(Subsets.from_masks(masks[some])).v
+        v[some] = fitted._played.evaluator.price(Subsets.from_masks(masks[some])).v
         return v
 
     np.testing.assert_allclose(found.values, interaction_indices(game, 5), atol=1e-10)

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
     from shaff.games import solve_game
+    from shaff.local import LocalEffects
     from shaff.result import EffectsResult, load_result
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
+    "LocalEffects",
     "ShapleyEffects",
     "__version__",
     "compare",
@@ -27,6 +29,7 @@ __all__ = [
 _HOMES = {
     "EffectsResult": "shaff.result",
     "ForestPaths": "shaff.designs.forest_paths",
+    "LocalEffects": "shaff.local",
     "ShapleyEffects": "shaff.effects",
     "compare": "shaff.comparison",
     "load_result": "shaff.result",

@@ -20,8 +20,8 @@ from shaff.tables import aligned, number_text, p_value_text
 
 if TYPE_CHECKING:
     from shaff.effects import ShapleyEffects
+    from shaff.explaining import Played
     from shaff.plots.comparison import ComparisonDisplay
-    from shaff.run import Fitted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +191,7 @@ def compare(
     variances = [_variance(r)[p] for r, p in zip(results, places, strict=True)]
     total = np.sum(variances, axis=0)
     if same_rows:
-        total = total - 2 * _shared(_fitted(a), _fitted(b), results, places)
+        total = total - 2 * _shared(_played(a), _played(b), results, places)
     estimates = [
         r.raw_effects[p] if ways == "raw_effects" or r.plain_effects is None else r.plain_effects[p]
         for ways in ("raw_effects", "plain_effects")
@@ -228,30 +228,30 @@ def _variance(result: EffectsResult) -> FloatArray:
     return np.asarray(error**2)
 
 
-def _fitted(given: Any) -> Fitted:
-    fitted: Fitted | None = getattr(given, "_fitted", None)
-    if fitted is None:
+def _played(given: Any) -> Played:
+    played: Played | None = getattr(given, "_played", None)
+    if played is None or not hasattr(played, "evaluator"):
         raise InputTypeError("same_rows=True needs the fitted estimators, not their results.")
-    if (fitted.cast.problem.n_given or 0) > len(fitted.cast.problem.X):
+    if (played.cast.problem.n_given or 0) > len(played.cast.problem.X):
         raise InputError("same_rows=True: a sample of the rows was explained; use max_rows=None.")
-    return fitted
+    return played
 
 
 def _shared(
-    a: Fitted, b: Fitted, results: list[EffectsResult], places: list[IntpArray]
+    a: Played, b: Played, results: list[EffectsResult], places: list[IntpArray]
 ) -> FloatArray:
     """Covariance of the two effects of each player by the rows that both rest on."""
     influences = []
-    for fitted, result, place in zip((a, b), results, places, strict=True):
-        full = Subsets.full(fitted.evaluator.n_players)
-        values = fitted.evaluator.price(Subsets.concatenate([full, fitted.subsets]))
-        who = np.searchsorted(fitted.cast.kept, place)
-        psi = effect_influences(fitted.effects, values, who)
+    for played, result, place in zip((a, b), results, places, strict=True):
+        full = Subsets.full(played.evaluator.n_players)
+        values = played.evaluator.price(Subsets.concatenate([full, played.subsets]))
+        who = np.searchsorted(played.cast.kept, place)
+        psi = effect_influences(played.effects, values, who)
         if psi is None or result.standard_errors is None:
             raise InputError("same_rows=True: these values do not say what each row has done.")
         # As the error bars are: they allow for models that other rows would have given.
         given = np.sqrt(
-            [data_covariance(row[None], fitted.cast.problem.row_groups)[0, 0] for row in psi]
+            [data_covariance(row[None], played.cast.problem.row_groups)[0, 0] for row in psi]
         )
         stated = result.standard_errors["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)

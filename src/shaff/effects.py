@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._typing import FloatArray, RandomState
+from shaff._warn import warn
 from shaff.data.columns import (
     Groups,
     category_columns,
@@ -31,12 +32,15 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
+from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.explaining import Unplayed
 from shaff.hints import with_hints
 from shaff.interactions import Interactions
 from shaff.interplay import Question, find_interactions, no_interactions
+from shaff.local import LocalEffects
 from shaff.notebook import result_html
 from shaff.presets import find_preset
 from shaff.progress import told
@@ -272,8 +276,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
             X = in_order(X, fitted_names(model))
+        codes: Mapping[str, Mapping[str, float]] = {}
         if is_booster(model) and is_frame(X):
-            X = recode(X, category_codes(model, category_columns(X)))
+            codes = category_codes(model, category_columns(X))
+            X = recode(X, codes)
         given = Given(X, y, sample_weight, row_groups)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
@@ -281,7 +287,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         def make(problem: Problem) -> Game:
             return fitted_values(model, problem, rows, n_labelled)
 
-        return self._explain(given, resolved, make, model)
+        self._explain(given, resolved, make, model)
+        self._codes = codes
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
         """Compute the effects of the columns (or groups) of X on y.
@@ -307,6 +315,57 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
             return self._explain(given, settings, partial(make_values, settings.estimator))
+
+    def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
+        """What each input has added to the prediction of single rows.
+
+        These are conditional Shapley values from the evaluations of `fit`: in each row they add up
+        to how far its prediction is from the mean of y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or None
+            Rows with the columns of `fit`: in the same order, or by name in a frame. Categories
+            that were not there in `fit` count as missing, and a note says so. None explains the
+            rows of `fit`, each predicted by learners that have not seen it; so does the table of
+            `fit` itself. With more than ``max_rows`` rows these are the rows of the sample.
+        errors : bool, default=False
+            Also tell the error that the subsets which were not priced leave in each value.
+
+        Returns
+        -------
+        LocalEffects
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", random_state=0).fit(X[:400], y[:400])
+        >>> local = est.explain(X[400:])
+        >>> local.values.shape
+        (42, 10)
+        >>> bool(abs(local.base + local.values.sum(axis=1) - local.predictions).max() < 1e-9)
+        True
+        """
+        check_is_fitted(self)
+        if X is None:
+            return replace(self._played.explain(None, errors), library=self.result_.library)
+        X = collected(X)
+        new = self._read_rows(X)
+        is_same = np.array_equal(new.X, self._played.problem.X, equal_nan=True)
+        local = self._played.explain(None if is_same else new, errors)
+        return replace(local, library=library_of(X))
+
+    def _read_rows(self, X: Any) -> NewRows:
+        """Rows as those of `fit` were read."""
+        if is_frame(X):
+            there = set(map(str, getattr(X, "column_names", X.columns)))
+            X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
+        new = read_new_rows(X, self._played.problem.table, self._is_named)
+        for note in new.warnings:
+            warn(note)
+        return new
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -351,10 +410,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_budget(n_subsets, tol)
-        if self._fitted is None:
+        if isinstance(self._played, Unplayed):
             return no_interactions(self.result_.names)
         with warnings.catch_warnings():
-            found = find_interactions(self._fitted, Question(n_subsets, tol, self.verbose))
+            found = find_interactions(self._played, Question(n_subsets, tol, self.verbose))
         return replace(found, library=self.result_.library)
 
     # One fit ------------------------------------------------------------------------------------
@@ -377,7 +436,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, fitted = explain(settings, problem, make, model)
+            result, played = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -386,7 +445,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players, self._fitted = problem.players, fitted
+        self._players, self._played = problem.players, played
+        self._is_named = is_frame(given.X)
+        # How a fitted booster calls the categories of a frame.
+        self._codes: Mapping[str, Mapping[str, float]] = {}
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self

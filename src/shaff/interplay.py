@@ -10,11 +10,11 @@ from shaff._typing import FloatArray
 from shaff._words import counted
 from shaff.designs.interactions import InteractionDesign
 from shaff.evaluator import Evaluator
+from shaff.explaining import Played
 from shaff.inference import pair_errors
 from shaff.interactions import Interactions
 from shaff.progress import Silent, progress_bar
 from shaff.protocols import Values
-from shaff.run import Fitted
 from shaff.solve.interactions import solve_interactions
 from shaff.subsets import Subsets
 
@@ -28,17 +28,17 @@ class Question:
     verbose: int = 0
 
 
-def find_interactions(fitted: Fitted, question: Question) -> Interactions:
+def find_interactions(played: Played, question: Question) -> Interactions:
     """Design and values in turn until the design is content, then the solution and its errors."""
-    cast, n_kept = fitted.cast, len(fitted.cast.kept)
-    if fitted.evaluator.n_players == 1:
-        return Interactions(cast.names, cast.kept, np.zeros(0), notes=_who_plays(fitted))
-    values = _price(fitted, question)
+    cast, n_kept = played.cast, len(played.cast.kept)
+    if played.evaluator.n_players == 1:
+        return Interactions(cast.names, cast.kept, np.zeros(0), notes=_who_plays(played))
+    values = _price(played, question)
     subsets, v, v_all = values.subsets[1:], values.v[1:], float(values.v[0])
-    context = fitted.context
+    context = played.context
     linear_map, design = solve_interactions(subsets, v, v_all, context.proxy, context.relevance)
     # Pairs with "all others" are not reported: who of them interacts is not known.
-    first, second = np.triu_indices(fitted.evaluator.n_players, 1)
+    first, second = np.triu_indices(played.evaluator.n_players, 1)
     by_name = (first < n_kept) & (second < n_kept)
     # The solver has v(all) last, the values have it first.
     weights = np.hstack([linear_map[by_name, -1:], linear_map[by_name, :-1]])
@@ -51,19 +51,19 @@ def find_interactions(fitted: Fitted, question: Question) -> Interactions:
         n_rows=cast.problem.n_measured,
         n_subsets=len(values.v),
         target=cast.problem.target.name,
-        notes=_who_plays(fitted),
+        notes=_who_plays(played),
     )
 
 
-def _price(fitted: Fitted, question: Question) -> Values:
+def _price(played: Played, question: Question) -> Values:
     """Values of the full set, of what the effects rest on, of single players and their
     complements, whose sums are known, and of what the design asks for."""
-    evaluator, design = fitted.evaluator, InteractionDesign.of(
-        fitted.context, question.n_subsets, question.tol
+    evaluator, design = played.evaluator, InteractionDesign.of(
+        played.context, question.n_subsets, question.tol
     )  # fmt: skip
     alone = Subsets.singletons(evaluator.n_players)
     start = Subsets.concatenate(
-        [Subsets.full(evaluator.n_players), fitted.subsets, alone, alone.complement()]
+        [Subsets.full(evaluator.n_players), played.subsets, alone, alone.complement()]
     )
     with progress_bar(question.verbose) as progress:
         evaluator.progress = progress
@@ -82,12 +82,12 @@ def _until_content(evaluator: Evaluator, design: InteractionDesign, start: Subse
     return evaluator.price(history.subsets)
 
 
-def _who_plays(fitted: Fitted) -> tuple[str, ...]:
-    n_others = len(fitted.cast.others)
+def _who_plays(played: Played) -> tuple[str, ...]:
+    n_others = len(played.cast.others)
     if not n_others:
         return ()
     return (
-        f"{counted(n_others, 'player')} of {len(fitted.cast.names)} were screened: they play as "
+        f"{counted(n_others, 'player')} of {len(played.cast.names)} were screened: they play as "
         "one, and their interactions were not looked at and stand as 0.",
     )
 

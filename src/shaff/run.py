@@ -17,6 +17,7 @@ from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import Silent, progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
@@ -53,42 +54,16 @@ ALONE_MARGIN = 0.005
 LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a fit leaves behind for further questions: the game, and what it was asked so far.
-
-    Parameters
-    ----------
-    cast : Cast
-    game : Game
-    evaluator : Evaluator
-    context : DesignContext
-    subsets : Subsets
-        Of the design; the full set is not among them.
-    effects : Effects
-        Its linear map is on the values of the subsets, then of the full set.
-    """
-
-    cast: Cast
-    game: Game
-    evaluator: Evaluator
-    context: DesignContext
-    subsets: Subsets
-    effects: Effects
-
-
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> tuple[EffectsResult, Fitted | None]:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides.
-
-    Of a target that does not vary nothing is left to be asked.
-    """
+) -> tuple[EffectsResult, Played | Unplayed]:
+    """From a problem to its result, and to what answers further questions; ``make`` is step 2,
+    ``model`` what it was given besides."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem), None
+        return _constant_result(settings, problem), Unplayed(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
@@ -96,13 +71,19 @@ def explain(
         result = run.result()
     evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
+    columns = problem.distinct_columns() if _is_own(settings) else None
     result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
-    return result, Fitted(cast, game, evaluator, run.context, *run.solved)
+    return result, Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
+
+
+def _is_own(settings: Settings) -> bool:
+    """Whether the learners are our own, which see each of several copies of a column once."""
+    return settings.estimator is None or isinstance(settings.estimator, str)
 
 
 def _cast_and_game(
@@ -110,7 +91,7 @@ def _cast_and_game(
 ) -> tuple[Cast, Game]:
     """Learners of our own see what the screen of each fold leaves them. Other models see all
     columns, and what they explain may not be y: there a screen comes after."""
-    if settings.estimator is None or isinstance(settings.estimator, str):
+    if _is_own(settings):
         cast = choose_cast(settings, problem)
         game = make(cast.problem)
         return replace(cast, problem=game.problem or cast.problem), game
@@ -278,6 +259,7 @@ class Run:
     def _assemble(self, effects: Effects, values: Values) -> EffectsResult:
         v_all = float(values.v[0])
         first_order, total = self._sobol(v_all)
+        shapes = shapes_of(self.cast, effects, values.means)
         return EffectsResult(
             names=self.cast.names,
             effects=self._shared(effects.effects),
@@ -305,6 +287,8 @@ class Run:
             screened=self.cast.correlations if self._has_others else None,
             others=self._of_others(effect=effects.effects, raw_effect=effects.raw),
             convergence=self._convergence(),
+            directions=None if shapes is None else {k: s.direction for k, s in shapes.items()},
+            curves=None if shapes is None else {k: s.curve for k, s in shapes.items()},
         )
 
     def _convergence(self) -> FloatArray | None:

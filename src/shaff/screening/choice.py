@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 
 from shaff._typing import BoolArray, FloatArray, IntpArray
 from shaff.screening.tests import ColumnTests, player_p_values
-from shaff.trees import boosters
-from shaff.trees.boosters import read_ensemble
+from shaff.trees.binning import Bins
+from shaff.trees.histogram_booster import Growth
 from shaff.values.default_booster import default_booster
 
 # A null column passes a test with this probability, and no more than 0.14 columns are expected to
@@ -109,14 +109,13 @@ def found_p_values(
 
 def scout_gains(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
     """Shares of the columns in the split gains of quick boosters on y, one an output."""
-    none = np.zeros(X.shape[1], dtype=bool)
-    filled = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    booster = default_booster(len(X), SCOUT_RATE, SCOUT_LEAVES).set_params(max_iter=SCOUT_TREES)
+    booster = default_booster(len(X), SCOUT_RATE, SCOUT_LEAVES)
+    bins = Bins.of(X, np.zeros(X.shape[1], dtype=bool))
+    rows = bins.as_bytes(bins.encode(X))
     gains = np.zeros(X.shape[1])
     for k, target in enumerate(y.T):
-        clone = boosters.prepare(booster, none, seed + k)
-        fitted = boosters.fit(clone, filled, target.copy(), None, none)
-        gains += read_ensemble(fitted).column_gains() / max(float(target.var()), 1e-300)
+        ensemble = Growth(booster, bins, rows, target, seed=seed + k).grow(SCOUT_TREES)
+        gains += ensemble.column_gains() / max(float(target.var()), 1e-300)
     return gains
 
 
