@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from shaff._typing import BoolArray
 from shaff.designs.gaussian_process import GaussianProcessDesign, default_tolerance
 from shaff.gaussian_process.interaction_model import InteractionModel
 from shaff.protocols import DesignContext
+from shaff.subsets import Subsets
 
 # Times the evaluations that effects are given: there are more pairs than players.
 # Fewer, and interactions of many players stay unsure; more costs time (`benchmarks.interactions`).
 BUDGET_FACTOR = 2
+# Candidates times pairs of players that are looked at together: memory only.
+MAX_NUMBERS = 2**24
 
 
 class InteractionDesign(GaussianProcessDesign):
@@ -47,6 +51,11 @@ class InteractionDesign(GaussianProcessDesign):
             context.seed,
             proxy=context.proxy,
         )
+
+    def _candidates(self, n_pairs: int, seen: Subsets) -> BoolArray:
+        """Of many players fewer candidates: each has a number for every pair of players."""
+        n_indices = self.n_players * (self.n_players - 1) // 2
+        return super()._candidates(n_pairs, seen)[: max(MAX_NUMBERS // n_indices, 2 * n_pairs)]
 
     def _make_model(self, n_players: int, **known: Any) -> InteractionModel:
         return InteractionModel(n_players, **known)

@@ -134,18 +134,11 @@ def with_known_sums(weights: FloatArray, signs: FloatArray) -> FloatArray:
     A player whose e is not among the values keeps its sum.
     """
     p = signs.shape[1]
-    first, second = np.triu_indices(p, 1)
-    incidence = np.zeros((p, len(first)))
-    incidence[first, np.arange(len(first))] = incidence[second, np.arange(len(first))] = 1.0
-    known, sums = [], []
-    for player in range(p):
-        own = np.where(np.arange(p) == player, 1.0, -1.0)
-        place = np.flatnonzero(np.abs(signs @ own) == p)
-        if len(place):
-            known.append(player)
-            sums.append(-(np.arange(len(signs)) == place[0]).astype(np.float64))
-    if not known:
-        return weights
-    rows = incidence[known]
-    excess = rows @ weights - np.stack(sums)
-    return np.asarray(weights - np.linalg.pinv(rows) @ excess, dtype=np.float64)
+    # A pair {U, complement} is that of one player where its signs are the player's, or opposite.
+    is_alone = np.abs(signs @ (2 * np.eye(p) - 1)) == p
+    known = np.flatnonzero(is_alone.any(axis=0))
+    sums = np.zeros((len(known), len(signs)))
+    sums[np.arange(len(known)), is_alone.argmax(axis=0)[known]] = -1.0
+    takes_part = np.stack(np.triu_indices(p, 1)) == known[:, None, None]
+    rows = takes_part.any(axis=1).astype(np.float64)
+    return np.asarray(weights - np.linalg.pinv(rows) @ (rows @ weights - sums), dtype=np.float64)
