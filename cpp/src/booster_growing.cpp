@@ -13,13 +13,15 @@ namespace {
 
 using namespace growing;
 
-// A leaf that may yet be split. Its rows are order_[first : first + side.count].
+// A leaf that may yet be split. Its rows are order_[first : first + n_rows()].
 template <class Bin>
 struct Leaf {
   std::size_t node = 0;  // within its tree
   std::size_t first = 0;
   Side side;
   Split split;
+
+  std::size_t n_rows() const { return static_cast<std::size_t>(side.count); }
   typename Pool<Bin>::Histogram histogram;
 };
 
@@ -55,6 +57,7 @@ class Grower {
  private:
   using Histogram = typename Pool<Bin>::Histogram;
 
+  double least_count() const { return static_cast<double>(options_.min_samples_leaf); }
   bool is_weighted() const { return !rows_.weight.empty(); }
 
   bool grow_tree() {
@@ -76,7 +79,7 @@ class Grower {
     std::iota(order_.begin(), order_.end(), 0u);
     Leaf<Bin> root;
     root.node = add_node(rows_.n_rows);
-    root.side.count = rows_.n_rows;
+    root.side.count = static_cast<double>(rows_.n_rows);
     if (layout_.columns().empty() || rows_.n_rows < 2 * options_.min_samples_leaf) {
       close(root, 0.0);
       return;
@@ -148,7 +151,7 @@ class Grower {
 
   // Without a good split a leaf is closed at once.
   void search_and_keep(Leaf<Bin>&& leaf, double score, double value) {
-    SplitSearch<Bin> search(leaf.side, score, {options_.shrinkage, options_.min_samples_leaf});
+    SplitSearch<Bin> search(leaf.side, score, {options_.shrinkage, least_count()});
     for (const std::uint32_t column : draw_.draw(tree_, leaf.node)) {
       const auto bins = column_bins(*leaf.histogram, column);
       if (rows_.categorical[column])
@@ -170,7 +173,7 @@ class Grower {
     pool_.give_back(std::move(leaf.histogram));
     const double step = options_.learning_rate * value;
     trees_.value[first_node_ + leaf.node] = step;
-    for (std::size_t i = leaf.first; i < leaf.first + leaf.side.count; ++i)
+    for (std::size_t i = leaf.first; i < leaf.first + leaf.n_rows(); ++i)
       residual_[order_[i]] -= step;
   }
 
@@ -179,10 +182,10 @@ class Grower {
     left.side = leaf.split.left;
     right.side = leaf.side - leaf.split.left;
     left.first = leaf.first;
-    right.first = leaf.first + left.side.count;
+    right.first = leaf.first + left.n_rows();
     part_rows(leaf);
-    left.node = add_node(left.side.count);
-    right.node = add_node(right.side.count);
+    left.node = add_node(left.n_rows());
+    right.node = add_node(right.n_rows());
     record(leaf, left, right);
     if (++n_leaves_ == options_.max_leaf_nodes) {
       pool_.give_back(std::move(leaf.histogram));
@@ -201,9 +204,7 @@ class Grower {
     open_.clear();
   }
 
-  bool can_split(const Leaf<Bin>& leaf) const {
-    return leaf.side.count >= 2 * options_.min_samples_leaf;
-  }
+  bool can_split(const Leaf<Bin>& leaf) const { return leaf.side.count >= 2 * least_count(); }
 
   void settle(Leaf<Bin>&& leaf) {
     const double step = value(leaf.side);
@@ -222,7 +223,7 @@ class Grower {
     const bool left_is_small = left.side.count < right.side.count;
     Leaf<Bin>& small = left_is_small ? left : right;
     Leaf<Bin>& large = left_is_small ? right : left;
-    small.histogram = build(order_.data() + small.first, small.side.count);
+    small.histogram = build(order_.data() + small.first, small.n_rows());
     large.histogram = std::move(parent.histogram);
     subtract(*large.histogram, *small.histogram);
   }
@@ -241,7 +242,7 @@ class Grower {
     const std::uint8_t* bins = rows_.column(column);
     std::uint32_t* out = order_.data() + leaf.first;
     std::size_t n_left = 0, n_right = 0;
-    for (std::size_t i = 0; i < leaf.side.count; ++i) {
+    for (std::size_t i = 0; i < leaf.n_rows(); ++i) {
       const std::uint32_t row = out[i];
       const bool goes_left = contains(left, bins[row]);
       // Both are written, one of them counts: no branch to guess.

@@ -418,23 +418,27 @@ class Replay {
     }
   }
 
-  // Two tables for each half.
+  // Two tables for each half; rows of both in turn.
   void sum_halves(const Cells<Id>& cells, const double* residual, const double* own) {
-    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train();
+    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
     for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
-      sums->assign(2 * cells.count, HalfSums{});
-    const auto add = [&](std::vector<HalfSums>& sums, std::size_t i) {
-      sums[i % 2 * cells.count + cells.number[i]].add(rows_.weight[i], residual[i], own[i]);
+      sums->assign(2 * count, HalfSums{});
+    const double* weight = rows_.weight.data();
+    const auto add = [&](HalfSums* table, std::size_t i) {
+      table[cells.number[i]].add(weight[i], residual[i], own[i]);
     };
-    const std::size_t both = std::min(n_first, n_train - n_first);
-    for (std::size_t i = 0; i < both; ++i) {
-      add(first_sums_, i);
-      add(second_sums_, n_first + i);
+    HalfSums *first = first_sums_.data(), *second = second_sums_.data();
+    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
+    for (std::size_t i = 0; i < both; i += 2) {
+      add(first, i);
+      add(second, n_first + i);
+      add(first + count, i + 1);
+      add(second + count, n_first + i + 1);
     }
-    for (std::size_t i = both; i < n_first; ++i) add(first_sums_, i);
-    for (std::size_t i = n_first + both; i < n_train; ++i) add(second_sums_, i);
-    merge_tables(first_sums_, cells.count, 2);
-    merge_tables(second_sums_, cells.count, 2);
+    for (std::size_t i = both; i < n_first; ++i) add(first, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) add(second, i);
+    merge_tables(first_sums_, count, 2);
+    merge_tables(second_sums_, count, 2);
   }
 
   void find_steps(std::size_t n_cells) {

@@ -13,49 +13,38 @@
 
 namespace shaff::growing {
 
-// Without weights the count is the weight.
+// Without weights the count is the weight. Counts are doubles, which are exact here, so that
+// histograms are subtracted as one run of numbers.
 struct PlainBin {
-  double sum = 0.0;
-  std::uint32_t count = 0;
+  double sum = 0.0, rows = 0.0;
 
-  double weight() const { return count; }
+  double weight() const { return rows; }
+  double count() const { return rows; }
   void add(double residual, double) {
     sum += residual;
-    ++count;
-  }
-  PlainBin& operator+=(const PlainBin& other) {
-    sum += other.sum;
-    count += other.count;
-    return *this;
+    rows += 1;
   }
   PlainBin& operator-=(const PlainBin& other) {
     sum -= other.sum;
-    count -= other.count;
+    rows -= other.rows;
     return *this;
   }
 };
 
 struct WeightedBin {
-  double sum = 0.0;  // of weight * residual
-  double total = 0.0;
-  std::uint32_t count = 0;
+  double sum = 0.0, total = 0.0, rows = 0.0;  // the sum is of weight * residual
 
   double weight() const { return total; }
+  double count() const { return rows; }
   void add(double weighted_residual, double weight) {
     sum += weighted_residual;
     total += weight;
-    ++count;
-  }
-  WeightedBin& operator+=(const WeightedBin& other) {
-    sum += other.sum;
-    total += other.total;
-    count += other.count;
-    return *this;
+    rows += 1;
   }
   WeightedBin& operator-=(const WeightedBin& other) {
     sum -= other.sum;
     total -= other.total;
-    count -= other.count;
+    rows -= other.rows;
     return *this;
   }
 };

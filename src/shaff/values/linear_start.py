@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 from shaff._statistics import normal_scores
 from shaff._typing import BoolArray, FloatArray
@@ -118,8 +118,11 @@ class LinearStart:
         for row, mask in enumerate(masks):
             inside = np.flatnonzero(mask[self.owners].all(axis=0))
             if len(inside):
-                factor = cho_factor(gram[np.ix_(inside, inside)])
-                coefficients[row, inside] = cho_solve(factor, self._moment[inside])
+                # LAPACK itself: the systems are many and small.
+                _, solution, info = dposv(gram[np.ix_(inside, inside)], self._moment[inside])
+                if info != 0:
+                    raise np.linalg.LinAlgError("A Gram matrix is not positive definite.")
+                coefficients[row, inside] = solution
         return coefficients
 
     def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:

@@ -258,6 +258,8 @@ class ProjectedBoosting:
         # Trees after which a subset stops, for rows that are predicted later.
         self._stage_of: dict[bytes, int] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
+        # Of the probes, with all trees and the shrinkage of growing, where it is known.
+        self._grown_error: float | None = None
 
     def _choose_start(self, name: StartName) -> None:
         """Fix the start; short boosters on the first folds decide between mean and ridge."""
@@ -391,6 +393,7 @@ class ProjectedBoosting:
             error = self._residual_error(self._models, residuals)
             if self._improves(error, best, self._models):
                 best, self.n_trees_ = error, grown
+        self._grown_error = best
         for model in self._models:
             model.set_grown_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
 
@@ -414,7 +417,9 @@ class ProjectedBoosting:
         if self.n_trees_ == 0:
             return GROWING_SHRINKAGE
         middle = SHRINKAGES.index(GROWING_SHRINKAGE)
-        best, least = GROWING_SHRINKAGE, self._probe_error(self._models)
+        best, least = GROWING_SHRINKAGE, self._grown_error
+        if least is None:
+            least = self._probe_error(self._models)
         for way in (SHRINKAGES[middle + 1 :], SHRINKAGES[middle - 1 :: -1]):
             for shrinkage in way:
                 error = self._probe_error(self._models, shrinkage)
