@@ -1,79 +1,18 @@
-// The cells of a projected tree are numbered from the leaves up. Under a split in U a row is in
-// its own side's cell (the counts of the sides add); under any other split it is in a cell of
-// each side (the counts multiply). Rows with the same number reach the same set of leaves.
-//
-// A subtree only sees the columns that it splits on, so subsets that agree on them share its
-// cells: low in the tree almost all do, and only the root is left to do for each subset.
 #include "shaff/projected_boosting.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
+#include "boosting_cells.hpp"
 #include "poll.hpp"
 
 namespace shaff {
 namespace {
 
-// Numbers keys in order of first appearance.
-class KeyTable {
- public:
-  void reset(std::size_t n_keys) {
-    const std::size_t size = std::bit_ceil(2 * n_keys + 2);
-    shift_ = 64 - std::countr_zero(size);
-    keys_.resize(size);
-    index_.assign(size, kFree);
-    count_ = 0;
-  }
-
-  std::uint32_t number(std::uint64_t key) {
-    const std::size_t mask = index_.size() - 1;
-    std::size_t slot = (key * 0x9E3779B97F4A7C15ULL) >> shift_;
-    while (index_[slot] != kFree && keys_[slot] != key) slot = (slot + 1) & mask;
-    if (index_[slot] == kFree) {
-      keys_[slot] = key;
-      index_[slot] = count_++;
-    }
-    return index_[slot];
-  }
-
-  std::uint32_t count() const { return count_; }
-
- private:
-  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
-  std::vector<std::uint64_t> keys_;
-  std::vector<std::uint32_t> index_;
-  std::uint32_t count_ = 0;
-  int shift_ = 0;
-};
-
-// How the subsets split into groups that agree on a subtree, and each group's cells.
-struct Subtree {
-  std::int32_t feature = -1;
-  std::uint32_t left = 0, right = 0;  // positions of the children in the post-order
-  std::vector<std::uint32_t> group;   // of each subset
-  std::vector<std::uint32_t> first;   // one subset of each group
-};
-
 template <class Id>
 struct Cells {
   const Id* number = nullptr;  // of each row; null when there is one cell
   std::size_t count = 1;
-};
-
-// Over the training rows of a cell.
-struct Sums {
-  double residual = 0.0, weight = 0.0;
-
-  void add(double row_weight, double row_residual) {
-    residual += row_weight * row_residual;
-    weight += row_weight;
-  }
-  void add(const Sums& other) {
-    residual += other.residual;
-    weight += other.weight;
-  }
 };
 
 // Id is wide enough to number n_rows cells.
@@ -85,19 +24,18 @@ class Replay {
          const ReplayOptions& options, std::span<double> residual, const Interrupted& interrupted)
       : trees_(trees),
         rows_(rows),
-        subsets_(subsets),
-        words_(words_per_subset),
         n_subsets_(subsets.size() / words_per_subset),
         options_(options),
         residual_(residual),
         poll_(interrupted),
+        subtrees_(trees, subsets, words_per_subset),
         root_numbers_(rows.n_rows) {}
 
   bool run() {
     for (std::size_t tree = 0; tree < trees_.n_trees(); ++tree) {
       if (poll_.should_end()) return false;
       read_tree(static_cast<std::size_t>(trees_.tree_offset[tree]));
-      for (std::size_t at = 0; at + 1 < n_subtrees_; ++at)
+      for (std::size_t at = 0; at + 1 < subtrees_.size(); ++at)
         if (!number_subtree(at)) return false;
       if (!step_root()) return false;
     }
@@ -105,81 +43,21 @@ class Replay {
   }
 
  private:
-  bool contains(std::size_t subset, std::int32_t feature) const {
-    return subsets_[subset * words_ + feature / 64] >> (feature % 64) & 1;
-  }
-
-  // The subtrees that hold a split, children before parents, and their groups of subsets.
+  // The subtrees that hold a split, and where their rows go.
   void read_tree(std::size_t root) {
-    n_subtrees_ = 0;
+    subtrees_.read(root, n_subsets_);
     n_buffers_ = 0;
-    add_subtree(root);
-    if (cells_.size() < n_subtrees_) cells_.resize(n_subtrees_);
-  }
-
-  static constexpr std::uint32_t kLeaf = 0xFFFFFFFF;
-
-  std::uint32_t add_subtree(std::size_t node) {
-    if (trees_.feature[node] < 0) return kLeaf;
-    const std::uint32_t left = add_subtree(static_cast<std::size_t>(trees_.left[node]));
-    const std::uint32_t right = add_subtree(static_cast<std::size_t>(trees_.right[node]));
-    if (subtrees_.size() == n_subtrees_) {
-      subtrees_.emplace_back();
-      goes_left_.emplace_back(rows_.n_rows);
-    }
-    Subtree& subtree = subtrees_[n_subtrees_];
-    subtree.feature = trees_.feature[node];
-    subtree.left = left;
-    subtree.right = right;
-    group_subsets(subtree);
-    route(node, goes_left_[n_subtrees_]);
-    return static_cast<std::uint32_t>(n_subtrees_++);
-  }
-
-  std::uint64_t child_group(std::uint32_t child, std::size_t subset) const {
-    return child == kLeaf ? 0 : subtrees_[child].group[subset];
-  }
-
-  // Subsets agree on a subtree iff they agree on its first split and on both sides of it.
-  void group_subsets(Subtree& subtree) {
-    subtree.group.resize(n_subsets_);
-    subtree.first.clear();
-    keys_.reset(n_subsets_);
-    for (std::size_t u = 0; u < n_subsets_; ++u) {
-      const std::uint64_t key = child_group(subtree.left, u) << 33 |
-                                child_group(subtree.right, u) << 1 | contains(u, subtree.feature);
-      const std::uint32_t group = keys_.number(key);
-      subtree.group[u] = group;
-      if (group == subtree.first.size()) subtree.first.push_back(static_cast<std::uint32_t>(u));
-    }
-  }
-
-  // All bits set where the row goes left, so that the side is picked without a branch.
-  void route(std::size_t node, std::vector<Id>& goes_left) const {
-    const std::uint16_t* code = rows_.column(static_cast<std::size_t>(trees_.feature[node]));
-    const bool missing_left = trees_.missing_left[node] != 0;
-    const std::int32_t set = trees_.category_set[node];
-    if (set < 0) {
-      const std::uint16_t threshold = trees_.threshold[node];
-      for (std::size_t i = 0; i < rows_.n_rows; ++i) {
-        const bool left = (code[i] <= threshold) | (missing_left & (code[i] == kMissingCode));
-        goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
-      }
-      return;
-    }
-    const auto words = trees_.set_words.subspan(
-        static_cast<std::size_t>(trees_.set_offset[set]),
-        static_cast<std::size_t>(trees_.set_offset[set + 1] - trees_.set_offset[set]));
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) {
-      bool left = missing_left;
-      if (code[i] != kMissingCode)
-        left = code[i] / 64u < words.size() && (words[code[i] / 64u] >> (code[i] % 64u) & 1);
-      goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
+    while (goes_left_.size() < subtrees_.size()) goes_left_.emplace_back(rows_.n_rows);
+    if (cells_.size() < subtrees_.size()) cells_.resize(subtrees_.size());
+    for (std::size_t at = 0; at < subtrees_.size(); ++at) {
+      const Split split(trees_, subtrees_[at].node);
+      const std::uint16_t* code = rows_.column(static_cast<std::size_t>(split.feature));
+      split.route({code, rows_.n_rows}, trees_.set_offset, trees_.set_words, goes_left_[at].data());
     }
   }
 
   Cells<Id> child_cells(std::uint32_t child, std::size_t subset) const {
-    return child == kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
+    return child == TreeGroups::kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
   }
 
   bool number_subtree(std::size_t at) {
@@ -200,50 +78,34 @@ class Replay {
     const Subtree& subtree = subtrees_[at];
     const Cells<Id> left = child_cells(subtree.left, subset);
     const Cells<Id> right = child_cells(subtree.right, subset);
-    if (contains(subset, subtree.feature)) {
-      return pick_side(goes_left_[at].data(), left, right, out);
+    if (subtrees_.contains(subset, subtree.feature)) {
+      return pick(goes_left_[at].data(), left, right, out);
     }
     if (left.number == nullptr) return right;
     if (right.number == nullptr) return left;
-    return cross_sides(left, right, out);
+    return cross(left, right, out);
   }
 
-  Cells<Id> pick_side(const Id* goes_left, const Cells<Id>& left, const Cells<Id>& right, Id* out) {
-    const std::size_t n = rows_.n_rows, count = left.count + right.count;
+  Cells<Id> pick(const Id* goes_left, const Cells<Id>& left, const Cells<Id>& right, Id* out) {
+    const std::size_t count = left.count + right.count;
     if (count > std::numeric_limits<Id>::max()) {
       return renumber(count, out, [&](std::size_t i) {
-        if (goes_left[i]) return left.number ? static_cast<std::size_t>(left.number[i]) : 0;
-        return left.count + (right.number ? static_cast<std::size_t>(right.number[i]) : 0);
+        return picked_key(goes_left, left.number, left.count, right.number, i);
       });
     }
-    const Id shift = static_cast<Id>(left.count);
-    if (left.number && right.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) |
-                                 ((right.number[i] + shift) & ~goes_left[i]));
-    } else if (left.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) | (shift & ~goes_left[i]));
-    } else if (right.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((right.number[i] + shift) & ~goes_left[i]);
-    } else {
-      for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(shift & ~goes_left[i]);
-    }
+    pick_side(goes_left, left.number, static_cast<Id>(left.count), right.number, rows_.n_rows, out);
     return {out, count};
   }
 
-  Cells<Id> cross_sides(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
+  Cells<Id> cross(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
     const std::size_t n = rows_.n_rows, count = left.count * right.count;
     // More numbers than rows: most are empty, and the tables over cells would outgrow the rows.
     if (count > n) {
       return renumber(count, out, [&](std::size_t i) {
-        return static_cast<std::size_t>(left.number[i]) * right.count + right.number[i];
+        return crossed_key(left.number, right.number, right.count, i);
       });
     }
-    const Id stride = static_cast<Id>(right.count);
-    for (std::size_t i = 0; i < n; ++i)
-      out[i] = static_cast<Id>(left.number[i] * stride + right.number[i]);
+    cross_sides(left.number, right.number, static_cast<Id>(right.count), n, out);
     return {out, count};
   }
 
@@ -270,22 +132,18 @@ class Replay {
 
   // The root's cells are used at once, group by group, and never kept.
   bool step_root() {
-    if (n_subtrees_ == 0) {
-      for (std::size_t u = 0; u < n_subsets_; ++u) step_one_cell(u);
+    if (subtrees_.size() == 0) {
+      for (std::size_t u = 0; u < n_subsets_; ++u) step(u, {});
       return true;
     }
-    const Subtree& root = subtrees_[n_subtrees_ - 1];
-    members_.assign(root.first.size(), {});
-    for (std::size_t u = 0; u < n_subsets_; ++u)
-      members_[root.group[u]].push_back(static_cast<std::uint32_t>(u));
+    const Subtree& root = subtrees_.root();
+    const auto& members = subtrees_.root_members();
     for (std::size_t g = 0; g < root.first.size(); ++g) {
-      const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
-      for (const std::uint32_t u : members_[g]) {
+      const Cells<Id> cells =
+          number_cells(subtrees_.size() - 1, root.first[g], root_numbers_.data());
+      for (const std::uint32_t u : members[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
-        if (cells.number == nullptr)
-          step_one_cell(u);
-        else
-          step(u, cells);
+        step(u, cells);
       }
     }
     return true;
@@ -293,58 +151,32 @@ class Replay {
 
   void step(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
-    sum_cells(cells, residual);
-    for (std::size_t c = 0; c < cells.count; ++c) step_[c] = step_size(sums_[c]);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
-  }
-
-  // A cell without training rows stays where it is.
-  double step_size(const Sums& all) const {
-    if (all.weight <= 0) return 0.0;
-    return options_.learning_rate * all.residual / (all.weight + options_.shrinkage);
-  }
-
-  // Two tables, for even and odd rows: neighbours in one cell need not wait for each other.
-  void sum_cells(const Cells<Id>& cells, const double* residual) {
-    const std::size_t n = rows_.n_train();
-    const double* weight = rows_.weight.data();
-    sums_.assign(2 * cells.count, Sums{});
+    sum_cells(cells.number, cells.count, rows_.weight, residual, sums_);
     step_.resize(cells.count);
-    Sums* even = sums_.data();
-    Sums* odd = even + cells.count;
-    for (std::size_t i = 0; i + 1 < n; i += 2) {
-      even[cells.number[i]].add(weight[i], residual[i]);
-      odd[cells.number[i + 1]].add(weight[i + 1], residual[i + 1]);
+    for (std::size_t c = 0; c < cells.count; ++c)
+      step_[c] = sums_[c].step(options_.learning_rate, options_.shrinkage);
+    if (cells.number == nullptr) {
+      for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[0];
+    } else {
+      for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
     }
-    if (n % 2) even[cells.number[n - 1]].add(weight[n - 1], residual[n - 1]);
-    for (std::size_t c = 0; c < cells.count; ++c) even[c].add(odd[c]);
-  }
-
-  void step_one_cell(std::size_t subset) {
-    double* residual = residual_.data() + subset * rows_.n_rows;
-    Sums all;
-    for (std::size_t i = 0; i < rows_.n_train(); ++i) all.add(rows_.weight[i], residual[i]);
-    const double value = step_size(all);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= value;
   }
 
   const BoostedTrees& trees_;
   const BoostingRows& rows_;
-  std::span<const std::uint64_t> subsets_;
-  std::size_t words_, n_subsets_;
+  std::size_t n_subsets_;
   ReplayOptions options_;
   std::span<double> residual_;
   Poll poll_;
 
-  std::size_t n_subtrees_ = 0, n_buffers_ = 0;
-  std::vector<Subtree> subtrees_;
+  TreeGroups subtrees_;
+  std::size_t n_buffers_ = 0;
   std::vector<std::vector<Id>> goes_left_;
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
   std::vector<Id> root_numbers_;
-  std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::uint32_t> direct_;
-  std::vector<Sums> sums_;
+  std::vector<CellSums> sums_;
   std::vector<double> step_;
   KeyTable keys_;
 };
