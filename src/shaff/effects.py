@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._typing import FloatArray, RandomState
+from shaff._warn import warn
 from shaff.data.columns import (
     Groups,
     category_columns,
@@ -31,10 +32,12 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
+from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
 from shaff.hints import with_hints
+from shaff.local import LocalEffects
 from shaff.notebook import result_html
 from shaff.presets import find_preset
 from shaff.progress import told
@@ -270,8 +273,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
             X = in_order(X, fitted_names(model))
+        codes: dict[str, Any] = {}
         if is_booster(model) and is_frame(X):
-            X = recode(X, category_codes(model, category_columns(X)))
+            codes = category_codes(model, category_columns(X))
+            X = recode(X, codes)
         given = Given(X, y, sample_weight, row_groups)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
@@ -279,7 +284,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         def make(problem: Problem) -> Game:
             return fitted_values(model, problem, rows, n_labelled)
 
-        return self._explain(given, resolved, make, model)
+        self._explain(given, resolved, make, model)
+        self._codes = codes
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
         """Compute the effects of the columns (or groups) of X on y.
@@ -305,6 +312,52 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
             return self._explain(given, settings, partial(make_values, settings.estimator))
+
+    def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
+        """What each input has added to the prediction of single rows.
+
+        These are conditional Shapley values from the evaluations of `fit`: in each row they add up
+        to how far its prediction is from the mean of y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or None
+            Rows with the columns of `fit`: in the same order, or by name in a frame. Categories
+            that were not there in `fit` count as missing, and a note says so. None explains the
+            rows of `fit`, each predicted by learners that have not seen it; so does the table of
+            `fit` itself. With more than ``max_rows`` rows these are the rows of the sample.
+        errors : bool, default=False
+            Also tell the error that the subsets which were not priced leave in each value.
+
+        Returns
+        -------
+        LocalEffects
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", random_state=0).fit(X[:400], y[:400])
+        >>> local = est.explain(X[400:])
+        >>> local.values.shape
+        (42, 10)
+        >>> bool(abs(local.base + local.values.sum(axis=1) - local.predictions).max() < 1e-9)
+        True
+        """
+        check_is_fitted(self)
+        library = self.result_.library
+        if X is not None:
+            X = collected(X)
+            library = library_of(X)
+            if self._codes and is_frame(X):
+                X = recode(X, self._codes)
+        new = None if X is None else read_new_rows(X, self._played.problem.table, self._is_named)
+        if new is not None and np.array_equal(new.X, self._played.problem.X, equal_nan=True):
+            new = None
+        for note in () if new is None else new.notes:
+            warn(note)
+        return replace(self._played.explain(new, errors), library=library)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -339,7 +392,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result = explain(settings, problem, make, model)
+            result, played = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -348,7 +401,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players = problem.players
+        self._players, self._played = problem.players, played
+        self._is_named, self._codes = is_frame(given.X), {}
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self

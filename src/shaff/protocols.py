@@ -9,7 +9,7 @@ returns the value function, design or solver for the data at hand. Names and mod
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -123,6 +123,23 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
+class DesignError:
+    """What the subsets that were not evaluated leave open in any game that is solved alike.
+
+    The variance of the error of player j is ``variances[j]`` times the mean square of
+    ``residual_map @ [v(subsets), v(all)]``: how far the values are from what the others say.
+
+    Parameters
+    ----------
+    variances : float array of shape (n_players,)
+    residual_map : float array of shape (n_residuals, n_subsets + 1)
+    """
+
+    variances: FloatArray
+    residual_map: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Effects:
     """What a solver returns.
 
@@ -136,12 +153,15 @@ class Effects:
         ``raw = linear_map @ [v(subsets), v(all)]``, in the order given to the solver.
     covariance : float array of shape (n_players, n_players) or None
         Design error of ``raw``: what the subsets that were not evaluated leave open.
+    design : DesignError or None
+        The same for any other game on these subsets.
     """
 
     effects: FloatArray
     raw: FloatArray
     linear_map: FloatArray | None = None
     covariance: FloatArray | None = None
+    design: DesignError | None = None
 
 
 class ValueFunction(Protocol):
@@ -201,6 +221,8 @@ class Game:
         What is explained, where that is not the data as given.
     priced : Values or None
         What was priced on the way to this value function, with influences.
+    encode : callable or None
+        Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
     """
 
     values: ValueFunction
@@ -210,6 +232,7 @@ class Game:
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
     priced: Values | None = None
+    encode: Callable[[FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)

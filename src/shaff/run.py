@@ -16,6 +16,7 @@ from shaff._warn import warn
 from shaff._words import counted
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
+from shaff.explaining import Played
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import progress_bar
@@ -55,24 +56,32 @@ LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> EffectsResult:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+) -> tuple[EffectsResult, Played]:
+    """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
+    what it was given besides."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem)
+        return _constant_result(settings, problem), Played.nothing(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        result = Run(settings, cast, game, evaluator).result()
+        run = Run(settings, cast, game, evaluator)
+        result = run.result()
     same = interchangeable(problem, cast.kept)
+    columns = problem.distinct_columns() if _is_own(settings) else None
     return replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
-    )
+    ), Played(problem, cast, game, columns, *run.solved)
+
+
+def _is_own(settings: Settings) -> bool:
+    """Whether the learners are our own, which see each of several copies of a column once."""
+    return settings.estimator is None or isinstance(settings.estimator, str)
 
 
 def _cast_and_game(
@@ -80,7 +89,7 @@ def _cast_and_game(
 ) -> tuple[Cast, Game]:
     """Learners of our own see what the screen of each fold leaves them. Other models see all
     columns, and what they explain may not be y: there a screen comes after."""
-    if settings.estimator is None or isinstance(settings.estimator, str):
+    if _is_own(settings):
         cast = choose_cast(settings, problem)
         game = make(cast.problem)
         return replace(cast, problem=game.problem or cast.problem), game
@@ -116,6 +125,8 @@ class Run:
     evaluator: Evaluator
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
+    # The subsets that step 3 was given, and what it made of them.
+    solved: tuple[Subsets, Effects] = field(init=False)
 
     @property
     def problem(self) -> Problem:
@@ -127,6 +138,7 @@ class Run:
         context = self._context()
         proposal, values = self._price(context)
         effects = self._solve(proposal, values, context)
+        self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
         result = self._assemble(effects, values)

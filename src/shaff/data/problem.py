@@ -218,7 +218,7 @@ class Problem:
         if self.views is not None:
             return self  # seen to before it was screened
         original = _originals(self.X, self.categorical)
-        kept = np.unique(original)
+        kept = np.unique(original)  # those of `distinct_columns`
         if len(kept) == len(original):
             return self
         place = np.searchsorted(kept, original)
@@ -229,6 +229,14 @@ class Problem:
             categorical=self.categorical[kept],
         )
         return replace(self, table=table, players=[np.unique(place[p]) for p in self.players])
+
+    def distinct_columns(self) -> IntpArray:
+        """Columns that `without_copies` keeps."""
+        return np.unique(_originals(self.X, self.categorical))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Who was told how far the learners are may be a window on somebody's screen.
+        return {**self.__dict__, "tell": say_nothing}
 
     def with_matrix(self, X: FloatArray) -> Problem:
         """The same question about another matrix of as many rows."""

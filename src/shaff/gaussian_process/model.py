@@ -65,6 +65,15 @@ class OddFit:
         return self.inflation * self.posterior.covariance
 
     @property
+    def residual_map(self) -> FloatArray:
+        """From the values to what each pair, left out, is off by, over its claimed deviation;
+        shape (n_pairs - 1, n_subsets + 1)."""
+        inverse = self.posterior.whiten(np.eye(len(self.data.g)))
+        precision = np.einsum("ka,ka->a", inverse, inverse)
+        residuals = (inverse.T @ inverse) / np.sqrt(precision)[:, None]
+        return self.pairing.to_values(residuals[:-1])
+
+    @property
     def standard_errors(self) -> FloatArray:
         """Calibrated standard error of each effect, shape (n_players,)."""
         return np.sqrt(self.inflation * self.posterior.variances)

@@ -1,0 +1,293 @@
+"""From a game that was played to the values of single rows (docs/theory.md, section 9).
+
+Step 3 is linear: what it makes of v(U) it makes of any game on the same subsets. The game of a row
+x is m_U(x), the mean of y given what is known of x, less the mean of y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shaff._typing import FloatArray, IntpArray
+from shaff._words import counted
+from shaff.data.new_rows import NewRows
+from shaff.data.problem import Problem
+from shaff.direction import negligible
+from shaff.errors import InputError, InputTypeError
+from shaff.local import LocalEffects
+from shaff.protocols import DesignError, Effects, Game
+from shaff.screening import OTHERS, Cast
+from shaff.subsets import Subsets
+
+# Predictions that are held at a time, and rows: memory only (`benchmarks.local --memory`).
+MAX_NUMBERS = 2**22
+MAX_ROWS = 2**16
+# Subsets at a time: fewer share less of what is prepared for the rows (`benchmarks.local`).
+MAX_SUBSETS, MIN_SUBSETS = 64, 16
+# A solver whose weights are off by more than this does not share out what it is given.
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """A game with its solution.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was read.
+    cast : Cast or None
+        None if there was nothing to play for.
+    game : Game or None
+    columns : int array or None
+        Of the problem, that the cast was chosen from; None means all.
+    subsets : Subsets or None
+        What step 3 was given.
+    effects : Effects or None
+        What it made of them.
+    """
+
+    problem: Problem
+    cast: Cast | None = None
+    game: Game | None = None
+    columns: IntpArray | None = None
+    subsets: Subsets | None = None
+    effects: Effects | None = None
+
+    @classmethod
+    def nothing(cls, problem: Problem) -> Played:
+        """With an outcome that does not vary."""
+        return cls(problem)
+
+    def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
+        """Values of further rows, or of the rows of the problem, out of sample."""
+        X = self._training_rows if new is None else new.X
+        names, data, levels = self._display(X)
+        base = np.average(self._target.y, axis=0, weights=self._weight)
+        found = _Shares.nothing(len(X), len(names), base)
+        if self.game is not None:
+            rows = None if new is None else self._as_played(X)
+            found = self._shares(rows, len(X), base, errors)
+        outputs = self._target.outputs
+        if outputs is None and len(base) > 1:
+            outputs = tuple(f"y{k}" for k in range(len(base)))
+        one = len(base) == 1
+        local = LocalEffects(
+            names=names,
+            values=found.values[:, :, 0] if one else found.values,
+            base=base[0] if one else base,
+            predictions=found.predictions[:, 0] if one else found.predictions,
+            data=data,
+            levels=levels,
+            outputs=None if one else outputs,
+            output=self._class_name,
+            target=self._target.name,
+            standard_errors=found.errors[:, :, 0] if one and found.errors is not None else found.errors,
+            is_training=new is None,
+            negligible=self._negligible(base),
+        )
+        return replace(local, notes=self._notes(local, new))
+
+    @property
+    def _played(self) -> Problem:
+        """What is explained, which may be what a model says instead of y."""
+        if self.game is None or self.cast is None:
+            return self.problem
+        return self.game.problem or self.cast.problem
+
+    @property
+    def _training_rows(self) -> FloatArray:
+        """As they were read; a model may have labelled more than these."""
+        X = self.problem.X
+        return X if len(X) == len(self._played.X) else self._played.X
+
+    def _negligible(self, base: FloatArray) -> float:
+        spread = np.average((self._target.y - base) ** 2, axis=0, weights=self._weight)
+        return negligible(len(self._played.X), float(np.sqrt(spread.max())))
+
+    @property
+    def _target(self) -> Any:
+        return self._played.target
+
+    @property
+    def _weight(self) -> FloatArray:
+        return self._played.weight
+
+    @property
+    def _class_name(self) -> str | None:
+        """The class whose probability is explained, if there are two."""
+        classes = self._target.classes
+        return classes[1] if classes is not None and len(classes) == 2 else None
+
+    def _display(self, X: FloatArray) -> tuple[tuple[str, ...], FloatArray, dict[str, Any]]:
+        """Everybody's name, what they have in each row, and the names of their categories."""
+        problem = self.problem
+        data = np.full((len(X), len(problem.players)), np.nan)
+        levels = {}
+        for k, columns in enumerate(problem.players):
+            if len(columns) == 1:
+                data[:, k] = X[:, columns[0]]
+                name = problem.table.names[columns[0]]
+                if name in problem.table.levels:
+                    levels[problem.player_names[k]] = tuple(map(str, problem.table.levels[name]))
+        if not self._has_others:
+            return problem.player_names, data, levels
+        data = np.column_stack([data, np.full(len(X), np.nan)])
+        return (*problem.player_names, OTHERS), data, levels
+
+    @property
+    def _has_others(self) -> bool:
+        return self.cast is not None and len(self.cast.others) > 0
+
+    def _as_played(self, X: FloatArray) -> FloatArray:
+        """Rows as the value function knows them."""
+        assert self.cast is not None and self.game is not None
+        rows = self.cast.rows(X if self.columns is None else X[:, self.columns])
+        return rows if self.game.encode is None else self.game.encode(rows)
+
+    def _shares(
+        self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
+    ) -> _Shares:
+        """Values of everybody, block by block of the rows."""
+        assert self.effects is not None and self.cast is not None
+        weights = checked_map(self.effects)
+        design = _checked_design(self.effects) if errors else None
+        if rows is None:
+            found = [self._share_out(None, n_rows, base, weights, design)]
+        else:
+            found = [
+                self._share_out(rows[some], len(rows[some]), base, weights, design)
+                for some in _slices(len(rows), MAX_ROWS)
+            ]
+        whole = _Shares.joined(found)
+        if self._has_others:
+            n_names = len(self.cast.names)
+            return whole.spread(np.append(self.cast.kept, n_names), n_names + 1)
+        return whole
+
+    def _share_out(
+        self,
+        rows: FloatArray | None,
+        n_rows: int,
+        base: FloatArray,
+        weights: FloatArray,
+        design: DesignError | None,
+    ) -> _Shares:
+        """Subset by subset, so that the bits do not depend on how many are worked on at once."""
+        values = np.zeros((len(weights), n_rows, len(base)))
+        residuals = np.zeros((0 if design is None else len(design.residual_map), *values.shape[1:]))
+        last = np.zeros(values.shape[1:])
+        for k, means in self._means(rows, n_rows * len(base)):
+            last = means - base
+            _add(values, weights[:, k], last)
+            if design is not None:
+                _add(residuals, design.residual_map[:, k], last)
+        # The last is the set of all. Rounding goes to those who have a share.
+        shares = np.abs(weights).max(axis=1, initial=0.0) > 0
+        values[shares] += (last - values.sum(axis=0)) / max(shares.sum(), 1)
+        found = _Shares(values.transpose(1, 0, 2), last + base)
+        if design is None:
+            return found
+        square = (residuals**2).mean(axis=0) if len(residuals) else np.zeros(values.shape[1:])
+        error = np.sqrt(design.variances[:, None, None] * square)
+        return replace(found, errors=error.transpose(1, 0, 2))
+
+    def _means(self, rows: FloatArray | None, size: int) -> Iterator[tuple[int, FloatArray]]:
+        """Conditional means of each subset and at last of all, shape (n_rows, n_outputs)."""
+        assert self.game is not None and self.subsets is not None
+        full = Subsets.full(self.subsets.n_players)
+        subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
+        at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
+        for block in _slices(len(subsets), at_once):
+            predict = getattr(self.game.values, "predict", None)
+            if predict is None:
+                raise InputTypeError(
+                    f"{self.game.name!r} values tell no conditional means: rows cannot be explained."
+                )
+            yield from enumerate(predict(subsets[block], rows), block.start)
+
+    def _notes(self, local: LocalEffects, new: NewRows | None) -> tuple[str, ...]:
+        notes = list(() if new is None else new.notes)
+        lost = int(np.isnan(local.predictions.reshape(local.n_rows, -1)).any(axis=1).sum())
+        if lost:
+            notes.append(f"{counted(lost, 'row')} cannot be predicted out of sample: NaN.")
+        if self._has_others:
+            assert self.cast is not None
+            notes.append(
+                f"{counted(len(self.cast.others), 'screened player')} did not play by name: 0 in "
+                f"each row. What they say together is the value of {OTHERS!r}, the last."
+            )
+        return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """Values of shape (n_rows, n_players, n_outputs), predictions of shape (n_rows, n_outputs)
+    and perhaps the errors of the values."""
+
+    values: FloatArray
+    predictions: FloatArray
+    errors: FloatArray | None = None
+
+    @classmethod
+    def nothing(cls, n_rows: int, n_players: int, base: FloatArray) -> _Shares:
+        """Where all rows are predicted by the mean."""
+        return cls(np.zeros((n_rows, n_players, len(base))), np.tile(base, (n_rows, 1)))
+
+    @classmethod
+    def joined(cls, parts: list[_Shares]) -> _Shares:
+        """Block after block of rows."""
+        errors = [part.errors for part in parts if part.errors is not None]
+        return cls(
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.predictions for part in parts]),
+            np.concatenate(errors) if errors else None,
+        )
+
+    def spread(self, places: IntpArray, n_players: int) -> _Shares:
+        """Among more players, of whom the others have nothing."""
+
+        def among(array: FloatArray) -> FloatArray:
+            out = np.zeros((len(array), n_players, array.shape[2]))
+            out[:, places] = array
+            return out
+
+        errors = None if self.errors is None else among(self.errors)
+        return _Shares(among(self.values), self.predictions, errors)
+
+
+def checked_map(effects: Effects) -> FloatArray:
+    """The linear map of a solution that shares out all that is given to it."""
+    if effects.linear_map is None:
+        raise InputError("This solver has no linear map: it cannot share out single predictions.")
+    total = effects.linear_map.sum(axis=0)
+    total[-1] -= 1.0
+    if np.abs(total).max() > SUM_TOLERANCE:
+        raise InputError(
+            "This solver does not share out the whole: its indices do not sum to what is "
+            "explained, and single predictions have no such parts."
+        )
+    return effects.linear_map
+
+
+def _checked_design(effects: Effects) -> DesignError:
+    if effects.design is None:
+        raise InputError(
+            'Errors of local values need solver="gaussian_process" (that of the default design), '
+            "which knows what unpriced subsets leave open."
+        )
+    return effects.design
+
+
+def _add(total: FloatArray, weights: FloatArray, means: FloatArray) -> None:
+    """Of one subset. Row by row of players: each sum is made in the order of the subsets."""
+    for k in np.flatnonzero(weights):
+        total[k] += weights[k] * means
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
