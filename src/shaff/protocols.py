@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntArray, Players
+from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray, Players
 from shaff.data.problem import Problem
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
@@ -181,6 +181,25 @@ class ValueFunction(Protocol):
 
         ``rows=None`` means the rows that v is measured on, each predicted out of sample.
         """
+        ...
+
+
+class RowPass(Protocol):
+    """Some subsets, priced on rows that come in blocks: what `over_rows` of a value function
+    returns, if it has that method."""
+
+    @property
+    def n_folds(self) -> int:
+        """Models, each with rows of the sample that it has not seen."""
+        ...
+
+    @property
+    def fold_of(self) -> IntpArray:
+        """The model that has not seen each row of the sample, -1 if all have."""
+        ...
+
+    def sums(self, rows: Any, n_units: int | None) -> Any:
+        """`ErrorSums` of `MeasuredRows`, each by its model."""
         ...
 
 

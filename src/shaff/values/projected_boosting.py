@@ -24,6 +24,7 @@ from shaff.trees import boosters
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
+from shaff.values.boosting_pass import BoostingPass
 from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 from shaff.values.outcome import Outcome
@@ -236,6 +237,16 @@ class ProjectedBoosting:
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
         return self._predict_new(masks, np.concatenate([part.stages for part in found]), new)
+
+    def over_rows(self, subsets: Subsets) -> BoostingPass:
+        """The same price on rows outside of the data: see `RowPass`."""
+        masks = self._masks(subsets)
+        stops = np.concatenate(
+            [self._held_out(masks[w]).fold_stages for w in self._waves(len(masks))]
+        )
+        return BoostingPass(
+            self._models, masks, stops, self.shrinkage_, self._data.n_jobs, self._cancel
+        )
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -474,7 +485,8 @@ class ProjectedBoosting:
         with threadpool_limits(1, user_api="blas"):
             parts = self._parallel(evaluate, tasks)
         shape = (len(masks), *self._data.y.shape)
-        out = _HeldOut(np.zeros(shape), np.zeros(len(masks), dtype=np.int64))
+        stopped = np.zeros((len(masks), len(self._models)), dtype=np.int64)
+        out = _HeldOut(np.zeros(shape), np.zeros(len(masks), dtype=np.int64), stopped)
         if corrected:
             out = replace(out, products=np.zeros(shape))
         for index, block in enumerate(blocks):
@@ -496,6 +508,7 @@ class ProjectedBoosting:
         for k, (residuals, products) in enumerate(parts):
             others = errors.sum(axis=0) - errors[k] if len(parts) > 1 else errors[k]
             stage, test = others.argmin(axis=0), self.folds[k].test
+            out.fold_stages[:, k] = np.asarray(self._stages)[stage]
             out.residuals[:, test] = residuals[stage, :, subsets].transpose(0, 2, 1)
             if products is not None and out.products is not None:
                 out.products[:, test] = products[stage, :, subsets].transpose(0, 2, 1)
@@ -531,18 +544,22 @@ class _HeldOut:
     residuals : float array of shape (n_subsets, n_rows, n_outputs)
     stages : int array of shape (n_subsets,)
         The number of trees that is best over all folds.
+    fold_stages : int array of shape (n_subsets, n_folds)
+        That of each fold, by the others.
     products : float array of the shape of the residuals, or None
         Of the residuals by two halves of the training rows.
     """
 
     residuals: FloatArray
     stages: IntArray
+    fold_stages: IntArray
     products: FloatArray | None = None
 
     def block(self, subsets: slice) -> _HeldOut:
         """Views on some of the subsets."""
         products = None if self.products is None else self.products[subsets]
-        return _HeldOut(self.residuals[subsets], self.stages[subsets], products)
+        stages, of_folds = self.stages[subsets], self.fold_stages[subsets]
+        return _HeldOut(self.residuals[subsets], stages, of_folds, products)
 
 
 def _slices(n: int, size: int) -> list[slice]:
