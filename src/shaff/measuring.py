@@ -79,7 +79,7 @@ def measure(
         sums: ErrorSums = priced.sums(rows._replace(X=as_played(rows.X)), n_units)
         return sums
 
-    total = ErrorSums(len(subsets), problem.y.shape[1], n_units)
+    total = ErrorSums(len(subsets), problem.y.shape[1], priced.n_folds, n_units)
     with threadpool_limits(1, user_api="blas"):
         for sums in _in_batches(sum_block, rest.blocks(), problem.n_jobs):
             total.merge(sums)

@@ -119,7 +119,8 @@ class ArrowLake:
 
     def __init__(self, dataset: Any, what: str | None = None) -> None:
         self._dataset, self.what = dataset, what or self.what
-        self.names = tuple(dataset.schema.names)
+        # Where pandas keeps the numbers of its rows.
+        self.names = tuple(n for n in dataset.schema.names if not n.startswith("__index_level_"))
         with reading(self.what):
             self._check_files()
 

@@ -88,11 +88,9 @@ class LakeRows:
         """Frames, and series of the same library."""
         inputs = self.inputs
         for frame in frames_of(self.lake, [*inputs, *self._roles], self.size):
-            one = len(self.target) == 1
-            y = frame[self.target[0]] if one else frame.select(list(self.target))
             yield Given(
                 frame.select(inputs).to_native(),
-                y.to_native(),
+                frame.select(list(self.target)).to_native(),
                 None if self.sample_weight is None else frame[self.sample_weight].to_numpy(),
                 None if self.row_groups is None else frame[self.row_groups].to_native(),
             )
@@ -194,8 +192,8 @@ class Tally:
         _has_weight(block)
         target = read_values(block.y)
         check_known(target)
-        if target.ndim == 1 and target.dtype.kind in "OUSb":
-            for label, count in Counter(map(str, target.tolist())).items():
+        if target.dtype.kind in "OUSb":
+            for label, count in Counter(map(str, target.reshape(-1).tolist())).items():
                 self.classes[label] = self.classes.get(label, 0) + count
         if block.row_groups is not None:
             parts = np.floor(group_shares(block.row_groups, seed) * _HASHED).astype(np.intp)
@@ -204,7 +202,7 @@ class Tally:
     def group_share(self, max_rows: int) -> float:
         """Groups whose share (see `group_shares`) is below this are the sample: as many as fit in
         ``max_rows``, two parts of them at least."""
-        if self.n_rows <= max_rows:
+        if self.n_rows <= max_rows or not self.hashed.any():
             return 1.0
         filled = np.flatnonzero(self.hashed)
         least = filled[min(1, len(filled) - 1)] + 1
@@ -298,6 +296,5 @@ def _joined(parts: list[Any]) -> Any:
         return np.concatenate(parts)
     native = [nw.from_native(part, allow_series=True, eager_only=True) for part in parts]
     if isinstance(native[0], nw.Series):
-        frames = [part.alias("y").to_frame() for part in native]
-        return nw.concat(frames)["y"].alias(native[0].name).to_native()
+        return nw.concat([part.alias("one").to_frame() for part in native])["one"].to_native()
     return nw.concat(native).to_native()

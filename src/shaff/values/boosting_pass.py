@@ -67,7 +67,7 @@ class BoostingPass:
 
     def sums(self, rows: MeasuredRows, n_units: int | None) -> ErrorSums:
         """The errors of some rows, in the columns that the models see."""
-        sums = ErrorSums(self.n_subsets, rows.y.shape[1], n_units)
+        sums = ErrorSums(self.n_subsets, rows.y.shape[1], self.n_folds, n_units)
         for k, model in enumerate(self._models):
             own = np.flatnonzero(rows.fold == k)
             size = max(1, MAX_ERRORS // (self.n_subsets * rows.y.shape[1]))
@@ -86,7 +86,7 @@ class BoostingPass:
             np.square(residual[0], out=errors[:, block])
             np.multiply(residual[1], residual[2], out=corrected[:, block])
         unit = None if rows.unit is None else rows.unit[own]
-        sums.add(rows.weight[own], (y - model.mean) ** 2, errors, corrected, unit)
+        sums.add(rows.weight[own], (y - model.mean) ** 2, errors, corrected, unit, k)
 
     def _steps(self, k: int, b: int) -> FoldSteps:
         kept = self._kept.get((k, b))

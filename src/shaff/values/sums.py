@@ -84,13 +84,17 @@ class ErrorSums:
 
     Parameters
     ----------
-    n_subsets, n_outputs : int
+    n_subsets, n_outputs, n_folds : int
     n_units : int or None
         See `Spread`.
     """
 
-    def __init__(self, n_subsets: int, n_outputs: int, n_units: int | None = None) -> None:
+    def __init__(
+        self, n_subsets: int, n_outputs: int, n_folds: int, n_units: int | None = None
+    ) -> None:
         self.n_rows, self.weight = 0, 0.0
+        # By the model that predicts a row: (that of the constant, those of the subsets).
+        self.by_fold = np.zeros((n_folds, n_subsets + 1))
         self.constant = np.zeros(n_outputs)
         self.errors = np.zeros((n_subsets, n_outputs))
         self.corrected = np.zeros((n_subsets, n_outputs))
@@ -105,8 +109,9 @@ class ErrorSums:
         errors: FloatArray,
         corrected: FloatArray,
         unit: IntpArray | None,
+        fold: int = 0,
     ) -> None:
-        """Count rows in.
+        """Count rows in, all predicted by one model.
 
         Parameters
         ----------
@@ -115,12 +120,15 @@ class ErrorSums:
             Squared errors of the constant that explains nothing.
         errors, corrected : float arrays of shape (n_outputs, n_subsets, n_rows)
         unit : int array of shape (n_rows,) or None
+        fold : int
         """
         self.n_rows += len(weight)
         self.weight += float(weight.sum())
-        self.constant += weight @ constant
+        squares, products = weight @ constant, (corrected @ weight).T
+        self.constant += squares
         self.errors += (errors @ weight).T
-        self.corrected += (corrected @ weight).T
+        self.corrected += products
+        self.by_fold[fold] += np.append(squares.sum(), products.sum(axis=1))
         parts = [(constant.sum(axis=1), errors.sum(axis=0))]
         if len(self.spreads) > 1:
             parts += zip(constant.T, errors, strict=True)
@@ -134,6 +142,7 @@ class ErrorSums:
         self.constant += other.constant
         self.errors += other.errors
         self.corrected += other.corrected
+        self.by_fold += other.by_fold
         for spread, more in zip(self.spreads, other.spreads, strict=True):
             spread.merge(more)
 
@@ -142,11 +151,15 @@ class ErrorSums:
         total, known = self.constant.sum(), subsets.sizes > 0
         varies = np.where(self.constant > 0, self.constant, np.inf)
         by_output = np.where(self.constant > 0, 1 - self.corrected / varies, 0.0)
+        folds = self.by_fold[self.by_fold[:, 0] > 0]
+        runs = 1 - folds[:, 1:].T / folds[:, 0]
         return Values(
             subsets,
             np.where(known, 1 - self.corrected.sum(axis=1) / total, 0.0),
             plain=np.where(known, 1 - self.errors.sum(axis=1) / total, 0.0),
             by_output=by_output * known[:, None] if len(self.constant) > 1 else None,
+            # What the models of the folds differ by is luck, of which no number of rows tells.
+            runs=runs * known[:, None] if len(folds) > 1 else None,
         )
 
     def covariances(self) -> list[FloatArray]:
