@@ -9,11 +9,13 @@ from shaff._version import __version__
 if TYPE_CHECKING:
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.local import LocalEffects
     from shaff.result import EffectsResult, load_result
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
+    "LocalEffects",
     "ShapleyEffects",
     "__version__",
     "load_result",
@@ -23,6 +25,7 @@ __all__ = [
 _HOMES = {
     "EffectsResult": "shaff.result",
     "ForestPaths": "shaff.designs.forest_paths",
+    "LocalEffects": "shaff.local",
     "ShapleyEffects": "shaff.effects",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",

@@ -26,6 +26,8 @@ LEFT_OVER = 0.1
 # Values of this root mean square, in standard deviations of y, are nothing: what a fit on n rows
 # makes of noise falls with the root of n.
 NEGLIGIBLE, NEGLIGIBLE_BY_ROOT = 0.02, 2.0
+# What goes up and down is what noise looks like: it must be as many times larger.
+NOISY = 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,10 @@ class Shape:
         x, values = x[known], values[known]
         if len(x) < MIN_ROWS or np.ptp(x) == 0:
             return None
-        curve = _Curve.of(x, values)
-        if np.sqrt(np.mean(values**2)) <= negligible:
-            return cls("none", curve.x, curve.y)
-        return cls(curve.direction(float(values.var())), curve.x, curve.y)
+        curve, size = _Curve.of(x, values), float(np.sqrt(np.mean(values**2)))
+        found = curve.direction(float(values.var()))
+        is_noise = size <= (NOISY if found == "mixed" else 1.0) * negligible
+        return cls("none" if is_noise else found, curve.x, curve.y)
 
 
 def negligible(n_rows: int, spread: float) -> float:
@@ -77,7 +79,7 @@ def negligible(n_rows: int, spread: float) -> float:
     >>> negligible(10_000, 2.0)
     0.04
     """
-    return spread * max(NEGLIGIBLE, NEGLIGIBLE_BY_ROOT / np.sqrt(n_rows))
+    return spread * max(NEGLIGIBLE, NEGLIGIBLE_BY_ROOT / float(np.sqrt(n_rows)))
 
 
 @dataclass(frozen=True, eq=False)

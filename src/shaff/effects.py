@@ -282,7 +282,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
             X = in_order(X, fitted_names(model))
-        codes: dict[str, Any] = {}
+        codes: Mapping[str, Mapping[str, float]] = {}
         if is_booster(model) and is_frame(X):
             codes = category_codes(model, category_columns(X))
             X = recode(X, codes)
@@ -419,7 +419,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             library=library_of(given.X),
         )
         self._players, self._played = problem.players, played
-        self._is_named, self._codes = is_frame(given.X), {}
+        self._is_named = is_frame(given.X)
+        # How a fitted booster calls the categories of a frame.
+        self._codes: Mapping[str, Mapping[str, float]] = {}
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self

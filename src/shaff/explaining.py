@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,29 @@ SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
+class Unplayed:
+    """An outcome that does not vary: all rows are predicted by the mean.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was read.
+    """
+
+    problem: Problem
+
+    def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
+        """Values of 0 for further rows, or for the rows of the problem."""
+        problem = self.problem
+        X = problem.X if new is None else new.X
+        base = _mean(problem)
+        zeros = np.zeros((len(X), len(problem.players), len(base)))
+        shares = _Shares(zeros, np.tile(base, (len(X), 1)), zeros if errors else None)
+        local = _local(shares, problem, problem, X, is_training=new is None)
+        return replace(local, notes=() if new is None else new.notes)
+
+
+@dataclass(frozen=True, eq=False)
 class Played:
     """A game with its solution.
 
@@ -40,63 +62,34 @@ class Played:
     ----------
     problem : Problem
         As it was read.
-    cast : Cast or None
-        None if there was nothing to play for.
-    game : Game or None
+    cast : Cast
+    game : Game
     columns : int array or None
         Of the problem, that the cast was chosen from; None means all.
-    subsets : Subsets or None
+    subsets : Subsets
         What step 3 was given.
-    effects : Effects or None
+    effects : Effects
         What it made of them.
     """
 
     problem: Problem
-    cast: Cast | None = None
-    game: Game | None = None
-    columns: IntpArray | None = None
-    subsets: Subsets | None = None
-    effects: Effects | None = None
-
-    @classmethod
-    def nothing(cls, problem: Problem) -> Played:
-        """With an outcome that does not vary."""
-        return cls(problem)
+    cast: Cast
+    game: Game
+    columns: IntpArray | None
+    subsets: Subsets
+    effects: Effects
 
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X
-        names, data, levels = self._display(X)
-        base = np.average(self._target.y, axis=0, weights=self._weight)
-        found = _Shares.nothing(len(X), len(names), base)
-        if self.game is not None:
-            rows = None if new is None else self._as_played(X)
-            found = self._shares(rows, len(X), base, errors)
-        outputs = self._target.outputs
-        if outputs is None and len(base) > 1:
-            outputs = tuple(f"y{k}" for k in range(len(base)))
-        one = len(base) == 1
-        local = LocalEffects(
-            names=names,
-            values=found.values[:, :, 0] if one else found.values,
-            base=base[0] if one else base,
-            predictions=found.predictions[:, 0] if one else found.predictions,
-            data=data,
-            levels=levels,
-            outputs=None if one else outputs,
-            output=self._class_name,
-            target=self._target.name,
-            standard_errors=found.errors[:, :, 0] if one and found.errors is not None else found.errors,
-            is_training=new is None,
-            negligible=self._negligible(base),
-        )
+        rows = None if new is None else self._as_played(X)
+        shares = self._shares(rows, len(X), _mean(self._played), errors)
+        local = _local(shares, self.problem, self._played, X, new is None)
         return replace(local, notes=self._notes(local, new))
 
     @property
     def _played(self) -> Problem:
         """What is explained, which may be what a model says instead of y."""
-        if self.game is None or self.cast is None:
-            return self.problem
         return self.game.problem or self.cast.problem
 
     @property
@@ -105,47 +98,12 @@ class Played:
         X = self.problem.X
         return X if len(X) == len(self._played.X) else self._played.X
 
-    def _negligible(self, base: FloatArray) -> float:
-        spread = np.average((self._target.y - base) ** 2, axis=0, weights=self._weight)
-        return negligible(len(self._played.X), float(np.sqrt(spread.max())))
-
-    @property
-    def _target(self) -> Any:
-        return self._played.target
-
-    @property
-    def _weight(self) -> FloatArray:
-        return self._played.weight
-
-    @property
-    def _class_name(self) -> str | None:
-        """The class whose probability is explained, if there are two."""
-        classes = self._target.classes
-        return classes[1] if classes is not None and len(classes) == 2 else None
-
-    def _display(self, X: FloatArray) -> tuple[tuple[str, ...], FloatArray, dict[str, Any]]:
-        """Everybody's name, what they have in each row, and the names of their categories."""
-        problem = self.problem
-        data = np.full((len(X), len(problem.players)), np.nan)
-        levels = {}
-        for k, columns in enumerate(problem.players):
-            if len(columns) == 1:
-                data[:, k] = X[:, columns[0]]
-                name = problem.table.names[columns[0]]
-                if name in problem.table.levels:
-                    levels[problem.player_names[k]] = tuple(map(str, problem.table.levels[name]))
-        if not self._has_others:
-            return problem.player_names, data, levels
-        data = np.column_stack([data, np.full(len(X), np.nan)])
-        return (*problem.player_names, OTHERS), data, levels
-
     @property
     def _has_others(self) -> bool:
-        return self.cast is not None and len(self.cast.others) > 0
+        return len(self.cast.others) > 0
 
     def _as_played(self, X: FloatArray) -> FloatArray:
         """Rows as the value function knows them."""
-        assert self.cast is not None and self.game is not None
         rows = self.cast.rows(X if self.columns is None else X[:, self.columns])
         return rows if self.game.encode is None else self.game.encode(rows)
 
@@ -153,21 +111,18 @@ class Played:
         self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
     ) -> _Shares:
         """Values of everybody, block by block of the rows."""
-        assert self.effects is not None and self.cast is not None
         weights = checked_map(self.effects)
         design = _checked_design(self.effects) if errors else None
         if rows is None:
-            found = [self._share_out(None, n_rows, base, weights, design)]
+            whole = self._share_out(None, n_rows, base, weights, design)
         else:
-            found = [
-                self._share_out(rows[some], len(rows[some]), base, weights, design)
-                for some in _slices(len(rows), MAX_ROWS)
-            ]
-        whole = _Shares.joined(found)
-        if self._has_others:
-            n_names = len(self.cast.names)
-            return whole.spread(np.append(self.cast.kept, n_names), n_names + 1)
-        return whole
+            blocks = [rows[some] for some in _slices(len(rows), MAX_ROWS)]
+            parts = [self._share_out(some, len(some), base, weights, design) for some in blocks]
+            whole = _Shares.joined(parts)
+        if not self._has_others:
+            return whole
+        n_names = len(self.cast.names)
+        return whole.spread(np.append(self.cast.kept, n_names), n_names + 1)
 
     def _share_out(
         self,
@@ -198,16 +153,15 @@ class Played:
 
     def _means(self, rows: FloatArray | None, size: int) -> Iterator[tuple[int, FloatArray]]:
         """Conditional means of each subset and at last of all, shape (n_rows, n_outputs)."""
-        assert self.game is not None and self.subsets is not None
+        predict = getattr(self.game.values, "predict", None)
+        if predict is None:
+            raise InputTypeError(
+                f"{self.game.name!r} values tell no conditional means: no row can be explained."
+            )
         full = Subsets.full(self.subsets.n_players)
         subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
         at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
         for block in _slices(len(subsets), at_once):
-            predict = getattr(self.game.values, "predict", None)
-            if predict is None:
-                raise InputTypeError(
-                    f"{self.game.name!r} values tell no conditional means: rows cannot be explained."
-                )
             yield from enumerate(predict(subsets[block], rows), block.start)
 
     def _notes(self, local: LocalEffects, new: NewRows | None) -> tuple[str, ...]:
@@ -216,7 +170,6 @@ class Played:
         if lost:
             notes.append(f"{counted(lost, 'row')} cannot be predicted out of sample: NaN.")
         if self._has_others:
-            assert self.cast is not None
             notes.append(
                 f"{counted(len(self.cast.others), 'screened player')} did not play by name: 0 in "
                 f"each row. What they say together is the value of {OTHERS!r}, the last."
@@ -232,11 +185,6 @@ class _Shares:
     values: FloatArray
     predictions: FloatArray
     errors: FloatArray | None = None
-
-    @classmethod
-    def nothing(cls, n_rows: int, n_players: int, base: FloatArray) -> _Shares:
-        """Where all rows are predicted by the mean."""
-        return cls(np.zeros((n_rows, n_players, len(base))), np.tile(base, (n_rows, 1)))
 
     @classmethod
     def joined(cls, parts: list[_Shares]) -> _Shares:
@@ -258,6 +206,56 @@ class _Shares:
 
         errors = None if self.errors is None else among(self.errors)
         return _Shares(among(self.values), self.predictions, errors)
+
+
+def _mean(problem: Problem) -> FloatArray:
+    return np.asarray(np.average(problem.y, axis=0, weights=problem.weight))
+
+
+def _local(
+    shares: _Shares, problem: Problem, played: Problem, X: FloatArray, is_training: bool
+) -> LocalEffects:
+    """Under the names of a problem as it was read; ``played`` says what is explained."""
+    target, base = played.target, _mean(played)
+    data, levels = _display(problem, X)
+    n_more = shares.values.shape[1] - data.shape[1]
+    outputs = target.outputs or tuple(f"y{k}" for k in range(len(base)))
+    several = LocalEffects(
+        names=(*problem.player_names, *[OTHERS] * n_more),
+        values=shares.values,
+        base=base,
+        predictions=shares.predictions,
+        data=np.hstack([data, np.full((len(X), n_more), np.nan)]),
+        levels=levels,
+        outputs=outputs if len(base) > 1 else ("",),
+        target=target.name,
+        standard_errors=shares.errors,
+        rows=problem.places if is_training and len(X) == len(problem.X) else None,
+        is_training=is_training,
+        negligible=_negligible(played, base),
+    )
+    if len(base) > 1:
+        return several
+    # Of two classes the probability of the second is explained.
+    return replace(several.of(""), output=None if target.classes is None else target.classes[1])
+
+
+def _negligible(problem: Problem, mean: FloatArray) -> float:
+    variances = np.average((problem.y - mean) ** 2, axis=0, weights=problem.weight)
+    return negligible(len(problem.X), float(np.sqrt(variances.max())))
+
+
+def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
+    """What the players have in rows, and the names of their categories."""
+    data = np.full((len(X), len(problem.players)), np.nan)
+    levels = {}
+    for k, columns in enumerate(problem.players):
+        if len(columns) == 1:
+            data[:, k] = X[:, columns[0]]
+            known = problem.table.levels.get(problem.table.names[columns[0]])
+            if known is not None:
+                levels[problem.player_names[k]] = tuple(map(str, known))
+    return data, levels
 
 
 def checked_map(effects: Effects) -> FloatArray:

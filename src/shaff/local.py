@@ -93,7 +93,7 @@ class LocalEffects:
     output: str | None = None
     target: str | None = None
     standard_errors: FloatArray | None = None
-    rows: IntpArray | None = None
+    rows: Any = None
     is_training: bool = False
     negligible: float = 0.0
     notes: tuple[str, ...] = ()
@@ -160,7 +160,9 @@ class LocalEffects:
         0.2
         """
         if self.outputs is None or output not in self.outputs:
-            raise InputError(f"There is no output {output!r}; there are {listed(self.outputs or ())}.")
+            raise InputError(
+                f"There is no output {output!r}; there are {listed(self.outputs or ())}."
+            )
         k = self.outputs.index(output)
         errors = self.standard_errors
         return replace(
@@ -188,7 +190,7 @@ class LocalEffects:
             predictions=self.predictions[places],
             data=self.data[places],
             standard_errors=None if errors is None else errors[places],
-            rows=self.rows[places],  # type: ignore[index]
+            rows=self.rows[places],
         )
 
     def shapes(self) -> tuple[Shape | None, ...]:
@@ -271,14 +273,16 @@ class LocalEffects:
         With several outputs it has three dimensions: choose one, as in ``explanation[..., 0]``.
         """
         try:
-            import shap
+            import shap  # type: ignore[import-untyped]
         except ImportError as error:
             raise ImportError("to_shap needs shap: pip install shap") from error
         base = np.broadcast_to(np.asarray(self.base), self.predictions.shape).copy()
+        data = self.data.copy()
+        data[:, np.isnan(data).all(axis=0)] = 0.0  # of which shap takes quantiles
         return shap.Explanation(
             values=self.values.copy(),
             base_values=base,
-            data=self.data.copy(),
+            data=data,
             display_data=self._display_data(),
             feature_names=list(self.names),
             output_names=None if self.outputs is None else list(self.outputs),

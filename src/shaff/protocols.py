@@ -22,6 +22,10 @@ from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
 from shaff.trees.forest import Forest
 
+# Rows whose conditional means are kept, for the directions of the effects. Fewer make these a
+# matter of luck, more take memory (`benchmarks.local --directions`).
+MAX_KEPT = 1000
+
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -45,6 +49,8 @@ class Values:
         Values by each of several runs with other splits and seeds, of which ``v`` is the average.
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
+    means : float32 array of shape (n_subsets, n_some_rows, n_outputs) or None
+        Conditional means of the rows of `some_rows`, out of sample.
     """
 
     subsets: Subsets
@@ -55,6 +61,7 @@ class Values:
     plain: FloatArray | None = None
     runs: FloatArray | None = None
     output_influences: npt.NDArray[np.float32] | None = None
+    means: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Values]) -> Values:
@@ -84,7 +91,19 @@ class Values:
 
     def without_rows(self) -> Values:
         """The same without what has an entry a row of the data."""
-        return replace(self, influences=None, output_influences=None)
+        return replace(self, influences=None, output_influences=None, means=None)
+
+
+def some_rows(n_rows: int) -> IntpArray:
+    """Places of rows whose conditional means are kept: all, or 1000 that are evenly spread.
+
+    Examples
+    --------
+    >>> from shaff.protocols import some_rows
+    >>> len(some_rows(300)), len(some_rows(10_000))
+    (300, 1000)
+    """
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_KEPT)).round().astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,13 +28,14 @@ from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
 
 if TYPE_CHECKING:
+    from shaff.local import LocalEffects
     from shaff.plots import Display, Kind
 
 FORMAT = "shaff.EffectsResult"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Version 1 had neither plain values nor errors per output; version 2 did not know of the data, the
-# call, the screen or the way to convergence.
-READ_VERSIONS = (1, 2, 3)
+# call, the screen or the way to convergence; version 3 did not know of directions.
+READ_VERSIONS = (1, 2, 3, 4)
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
@@ -105,6 +106,13 @@ class EffectsResult:
         the credit is a matter of taste, and they share it.
     convergence : float array of shape (n_steps, 2) or None
         Evaluations of v so far, and the largest standard error that the design leaves then.
+    directions : dict of str or None
+        For players of one column of numbers, which way y goes as they grow: "increasing",
+        "decreasing", "U-shaped", "inverted U", "mixed" (it depends, or turns more than once) or
+        "none" (next to nothing happens). Others have no order.
+    curves : dict of float arrays of shape (2, n_slices), or None
+        What these directions are read from: the mean of a player, and of what it adds to the
+        prediction, in slices of the rows.
     data : DataSummary or None
         How the table was read, and which columns go together.
     call : str or None
@@ -153,6 +161,8 @@ class EffectsResult:
     others: dict[str, float] | None = None
     interchangeable: tuple[tuple[str, ...], ...] = ()
     convergence: FloatArray | None = None
+    directions: dict[str, str] | None = None
+    curves: dict[str, FloatArray] | None = None
     data: DataSummary | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
@@ -197,6 +207,10 @@ class EffectsResult:
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
         steps = 0 if self.convergence is None else len(self.convergence)
         checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
+        if self.directions is not None:
+            checked["directions"] = {str(k): str(v) for k, v in self.directions.items()}
+        if self.curves is not None:
+            checked["curves"] = {str(k): _frozen_curve(c, k) for k, c in self.curves.items()}
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
         for field, value in checked.items():
@@ -599,8 +613,9 @@ class EffectsResult:
             Columns ``player``, ``effect``, ``share`` (of what is explained), then, where the
             result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
             its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
-            `null_test`, without and with Holm's adjustment), ``first_order``, ``total`` and
-            ``raw_effect``. With ``by_output`` a column ``output`` stands first.
+            `null_test`, without and with Holm's adjustment), ``first_order``, ``total``,
+            ``raw_effect`` and ``direction`` (see `directions`). With ``by_output`` a column
+            ``output`` stands first.
 
         Examples
         --------
@@ -617,7 +632,14 @@ class EffectsResult:
         backend = backend or self.library or "pandas"
         if by_output:
             return self._frame_by_output(backend, level)
-        return make_frame(self._sorted(self.columns(level), self.order), backend)
+        columns = self._sorted(self.columns(level), self.order)
+        return make_frame({**columns, **self.words(self.order)}, backend)
+
+    def words(self, players: IntpArray) -> dict[str, list[str | None]]:
+        """What is said of players in words: their directions, if the result knows them."""
+        if not self.directions:
+            return {}
+        return {"direction": [self.directions.get(self.names[j]) for j in players]}
 
     def _sorted(self, columns: Mapping[str, FloatArray], order: IntpArray) -> dict[str, Any]:
         names = [self.names[j] for j in order]
@@ -720,6 +742,7 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        local: LocalEffects | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
         (``pip install "shaff[report]"``).
@@ -734,6 +757,8 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        local : LocalEffects or None
+            Rows to tell of besides, see `ShapleyEffects.explain`.
 
         Returns
         -------
@@ -752,7 +777,7 @@ class EffectsResult:
         from shaff.report import render
 
         told = replace(self, call=call or self.call, data=data or self.data)
-        page = render(told, title)
+        page = render(told, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
         return Path(path)
@@ -833,6 +858,10 @@ def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> F
         raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
     copy.setflags(write=False)
     return copy
+
+
+def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
+    return _frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
 
 
 def _frozen_errors(

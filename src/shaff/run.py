@@ -18,12 +18,21 @@ from shaff._words import counted
 from shaff.data.drawn import AllRows
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
+from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
-from shaff.explaining import Played
+from shaff.explaining import Played, Unplayed
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.measuring import Measured, measure
 from shaff.progress import progress_bar
-from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
+from shaff.protocols import (
+    DesignContext,
+    Effects,
+    Game,
+    Proposal,
+    SolverContext,
+    Values,
+    some_rows,
+)
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -63,14 +72,14 @@ def explain(
     make: Callable[[Problem], Game],
     model: Any = None,
     rest: AllRows | None = None,
-) -> tuple[EffectsResult, Played]:
+) -> tuple[EffectsResult, Played | Unplayed]:
     """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
     what it was given besides. ``rest``: rows to measure on beyond those of the problem."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem), Played.nothing(problem)
+        return _constant_result(settings, problem), Unplayed(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
@@ -154,15 +163,14 @@ class Run:
     def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
         context = self._context()
-        proposal, values = self._price(context)
-        if self.whole is not None:
-            values = self._measure(self.whole, values.subsets)
+        proposal, priced = self._price(context)
+        values = priced if self.whole is None else self._measure(self.whole, priced.subsets)
         effects = self._solve(proposal, values, context)
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         rows = None if self.measured is None else self.measured.errors_of(values.subsets)
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear, rows)
-        result = self._assemble(effects, values)
+        result = replace(self._assemble(effects, values), **self._shapes(effects, priced))
         return result if errors is None else self._with_errors(result, errors)
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
@@ -179,6 +187,27 @@ class Run:
         )
         self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)
         return self.evaluator.price(subsets)
+
+    def _shapes(self, effects: Effects, values: Values) -> dict[str, Any]:
+        """Which way y goes as each player grows, from the values of some rows."""
+        means, problem = values.means, self.problem
+        if means is None or effects.linear_map is None or means.shape[2] > 1:
+            return {}
+        mean = np.average(problem.y, axis=0, weights=problem.weight)
+        local = effects.linear_map @ (np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean)
+        least = negligible(len(problem.X), float(np.sqrt(np.average(
+            (problem.y - mean) ** 2, weights=problem.weight[:, None]))))  # fmt: skip
+        rows, found = some_rows(len(problem.X)), {}
+        for k, player in enumerate(self.cast.kept):
+            columns = problem.players[k]
+            if len(columns) == 1 and not problem.categorical[columns[0]]:
+                shape = Shape.of(problem.X[rows, columns[0]], local[k], least)
+                found[self.cast.names[player]] = shape
+        known = {name: shape for name, shape in found.items() if shape is not None}
+        return {
+            "directions": {name: shape.direction for name, shape in known.items()},
+            "curves": {name: np.stack([shape.x, shape.y]) for name, shape in known.items()},
+        }
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains

@@ -41,6 +41,9 @@ def summary_table(
     }
     if result.p_values is not None:
         present["p (Holm)"] = [_p_value(p) for p in result.null_test()]
+    if result.directions:
+        words = result.words(np.arange(len(result.names)))["direction"]
+        present["direction"] = [word or "–" for word in words]
     out, ends = result.is_screened, _bars(result, bar_width, digits)
     rows = []
     for j in players:

@@ -288,6 +288,23 @@ Html = Annotated[
         rich_help_panel=RESULTS,
     ),
 ]
+Local = Annotated[
+    str | None,
+    typer.Option(
+        help="Also explain single rows: numbers of rows of the table, from 1 on (3,7,20-25), all, "
+        "or a file of new rows.",
+        metavar="ROWS",
+        rich_help_panel=RESULTS,
+    ),
+]
+LocalOutput = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write what --local found here: .csv or .json.",
+        metavar="PATH",
+        rich_help_panel=RESULTS,
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite files that are there.", rich_help_panel=RESULTS)
 ]

@@ -14,12 +14,15 @@ from shaff._words import enumerated
 
 if TYPE_CHECKING:
     from shaff import EffectsResult
+    from shaff.local import LocalEffects
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first-order", "total")
+_WIDE_ONLY = ("first-order", "total", "direction")
 MAX_PLAYERS = 50
+# Rows that are told one by one, and parts of each.
+MAX_ROWS, MAX_PARTS = 10, 6
 _ALPHA = 0.05
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
@@ -131,3 +134,35 @@ def _sentence(line: str) -> Text:
     text = Text(line)
     text.highlight_words(["Note:"], style="yellow")
     return text
+
+
+def print_local(local: LocalEffects, console: Console | None = None) -> None:
+    """The largest parts of the predictions of a few rows."""
+    console = console or _console()
+    whole = not console.is_terminal
+    console.print()
+    console.print(Text("Single rows", style="bold"), soft_wrap=whole)
+    for output in local.outputs or (None,):
+        one = local if output is None else local.of(output)
+        for row in range(min(one.n_rows, MAX_ROWS)):
+            console.print(Text(_row_sentence(one, row)), soft_wrap=whole)
+    if local.n_rows > MAX_ROWS:
+        console.print(Text(f"... and {local.n_rows - MAX_ROWS} more rows", style="dim"))
+    for note in local.notes:
+        console.print(_sentence(f"Note: {note}"), soft_wrap=whole)
+
+
+def _row_sentence(local: LocalEffects, row: int) -> str:
+    place, values = int(local.rows[row]), local.values[row]
+    of = "" if local.output is None else f" ({local.output})"
+    if np.isnan(values).any():
+        return f"Row {place}{of}: cannot be predicted out of sample."
+    order = np.argsort(-np.abs(values), kind="stable")
+    parts = [f"{values[j]:+.3g} {local.names[j]}" for j in order[:MAX_PARTS]]
+    rest = values[order[MAX_PARTS:]]
+    if len(rest):
+        parts.append(f"{rest.sum():+.3g} others")
+    return (
+        f"Row {place}{of}: {local.predictions[row]:.4g} = {local.base:.4g} on average "
+        + ", ".join(parts)
+    )

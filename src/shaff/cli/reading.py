@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shaff._words import column_sentence, counted, listed
 from shaff.data.files import Source, TableFile, read_source, with_types
 from shaff.errors import InputError
@@ -54,6 +57,8 @@ class Question:
     rows: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    # Numbers of the rows in the file, from 1 on; None if a sample was read.
+    numbers: npt.NDArray[np.intp] | None = None
 
 
 def read_question(
@@ -71,6 +76,9 @@ def read_question(
     categorical = _columns(names, asked.categorical, "--categorical")
     inputs = [name for name in chosen if name not in special]
     table = with_types(_selected(table, [*inputs, *special]), categorical, source.order)
+    is_sample = table.n_rows > table.frame.height
+    has_target = _has_value(table.frame[asked.target]).to_numpy()
+    numbers = None if is_sample else 1 + np.flatnonzero(has_target)
     frame, missing = _with_target(table.frame, asked)
     inputs, empty = _without_empty(frame, inputs)
     if not inputs:
@@ -86,6 +94,7 @@ def read_question(
         _rows(frame, asked),
         settings,
         (*missing, *table.notes, *notes, *empty),
+        numbers,
     )
 
 

@@ -53,7 +53,8 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
     >>> from shaff.data.columns import read_table
     >>> from shaff.data.new_rows import read_new_rows
     >>> table = read_table(pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]}))
-    >>> read_new_rows(pd.DataFrame({"b": ["v", "w"], "a": [3.0, 4.0]}), table, named=True).X.tolist()
+    >>> more = pd.DataFrame({"b": ["v", "w"], "a": [3.0, 4.0]})
+    >>> read_new_rows(more, table, named=True).X.tolist()
     [[3.0, 1.0], [4.0, nan]]
     """
     check_table(X)
@@ -64,10 +65,8 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
         names = [table.names[j] for j in np.flatnonzero(np.isinf(read).any(axis=0))]
         raise InputError(column_sentence(names, "holds infinite values (infinity): replace them."))
     unseen = _is_unseen(read, table)
-    notes = (
-        *_said(unseen.any(axis=0), table, _UNSEEN),
-        *_said(np.isnan(read).any(axis=0) & ~np.isnan(table.X).any(axis=0), table, _MISSING),
-    )
+    missing = np.isnan(read).any(axis=0) > np.isnan(table.X).any(axis=0)
+    notes = (*_said(unseen.any(axis=0), table, _UNSEEN), *_said(missing, table, _MISSING))
     read[unseen] = np.nan
     return NewRows(read, notes)
 
@@ -151,6 +150,6 @@ def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
     return np.asarray((read >= n_levels) & table.categorical)
 
 
-def _said(which: BoolArray, table: Table, said: str) -> tuple[str, ...]:
+def _said(which: Any, table: Table, said: str) -> tuple[str, ...]:
     names = [table.names[j] for j in np.flatnonzero(which)]
     return (column_sentence(names, said),) if names else ()

@@ -87,6 +87,8 @@ class Problem:
         Told how many learners of how many are grown.
     views : Views or None
         Which columns the learner of a fold may see; None means all.
+    places : int array of shape (n_rows,) or None
+        Of the rows in the table that was given; None means all, in order.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Problem:
     n_given: int | None = None
     tell: Tell = say_nothing
     views: Views | None = None
+    places: IntpArray | None = None
 
     @classmethod
     def of(
@@ -307,6 +310,7 @@ def read_problem(
         reading.seed,
         reading.forest_error,
         sample.n_given,
+        places=sample.places,
     )
     return problem if reading.all_rows else without_idle_rows(problem)
 
@@ -328,6 +332,7 @@ def without_idle_rows(problem: Problem) -> Problem:
         target=replace(target, y=target.y[rows], labels=labels),
         sample_weight=None if weight is None else weight[rows],
         row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
+        places=rows if problem.places is None else problem.places[rows],
     )
 
 

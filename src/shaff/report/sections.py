@@ -38,7 +38,8 @@ ERRORS = {
 class Player(NamedTuple):
     """One input as the page shows it; numbers are formatted, and all else is as for a screened one.
 
-    ``bar``, ``low`` and ``high`` are per cent of the width of the chart.
+    ``bar``, ``low`` and ``high`` are per cent of the width of the chart; ``spark`` holds the points
+    of a small curve.
     """
 
     place: int
@@ -54,6 +55,8 @@ class Player(NamedTuple):
     alone: str = NONE
     irreplaceable: str = NONE
     ranks: str = NONE
+    direction: str = NONE
+    spark: str = ""
     is_unsure: bool = True
     bar: float = 0.0
     low: float | None = None
@@ -85,6 +88,7 @@ def table(result: EffectsResult) -> Players:
         "interval": numbers.interval is not None,
         "p_value": result.p_values is not None,
         "alone": result.first_order is not None,
+        "direction": bool(result.directions),
     }
     return Players(rows, numbers.ticks(), columns)
 
@@ -130,6 +134,8 @@ class _Numbers:
             share=percent(float(result.shares[j])) if result.explained_variance > 0 else NONE,
             alone=self.at(result.first_order, j),
             irreplaceable=self.at(result.total, j),
+            direction=(result.directions or {}).get(name, NONE),
+            spark=_spark(result, name),
             bar=self.width(float(result.effects[j])),
             is_unsure=self.p is not None and bool(self.p[j] > 0.05),
             **self._certainty(j),
@@ -161,6 +167,17 @@ class _Numbers:
         return known
 
 
+def _spark(result: EffectsResult, name: str) -> str:
+    """Points of a player's curve in a box of 64 by 18, for an SVG; none where nothing happens."""
+    curves, directions = result.curves or {}, result.directions or {}
+    if name not in curves or directions.get(name) == "none":
+        return ""
+    x, y = curves[name]
+    across = (x - x.min()) / max(float(np.ptp(x)), 1e-300)
+    up = (y.max() - y) / max(float(np.ptp(y)), 1e-300)
+    return " ".join(f"{2 + 60 * a:.1f},{2 + 14 * b:.1f}" for a, b in zip(across, up, strict=True))
+
+
 def _said(player: Player) -> str:
     """A bar in words, for those who hear the page."""
     parts = [f"{player.label}: effect {player.effect}"]
@@ -168,6 +185,8 @@ def _said(player: Player) -> str:
         parts.append(f"{player.share} of what is explained")
     if player.interval != NONE:
         parts.append(f"95 % interval {player.interval}")
+    if player.direction != NONE:
+        parts.append(f"direction {player.direction}")
     return ", ".join(parts)
 
 
@@ -410,10 +429,10 @@ def making(result: EffectsResult, players: Players) -> dict[str, Any] | None:
     return {"settings": settings, "call": result.call}
 
 
-# Local values and interactions find their place here when they come.
 SECTIONS = (
     Section("effects", "Effects", effects),
     Section("outputs", "Each class or output", outputs),
+    # Those of `shaff.report.local` come here.
     Section("dependence", "Which inputs go together", dependence),
     Section("certainty", "How sure this is", certainty),
     Section("data", "The data", data),
@@ -426,9 +445,9 @@ def embedded(result: EffectsResult, players: Players) -> dict[str, Any]:
     """What the script needs: details of each input, and the result to be saved."""
     light = result
     if len(result.names) > HEAVY:
-        light = replace(result, covariance=None, data=None)
+        light = replace(result, covariance=None, data=None, curves=None)
     keys = ("name", "effect", "share", "interval", "error", "p_value", "alone", "irreplaceable",
-            "ranks")  # fmt: skip
+            "ranks", "direction")  # fmt: skip
     columns = {name: array[result.order] for name, array in result.columns(LEVEL).items()}
     return {
         "target": result.target_name,

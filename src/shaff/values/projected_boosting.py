@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -212,12 +212,11 @@ class ProjectedBoosting:
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; the correction takes off the noise of the cells' steps."""
-        masks = self._masks(subsets)
         parts = []
-        for wave in self._waves(len(masks)):
-            found = self._held_out(masks[wave], corrected=True)
+        for wave, found in self._in_waves(subsets, corrected=True):
+            errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
             parts.append(
-                self._outcome.values(subsets[wave], found.residuals**2, influences, found.products)
+                self._outcome.values(subsets[wave], errors, influences, found.products, means)
             )
         return Values.concatenate(parts)
 
@@ -227,16 +226,20 @@ class ProjectedBoosting:
         Rows of the data are predicted by the fold that held them out (NaN if none did), other
         rows by the mean of the folds.
         """
-        masks = self._masks(subsets)
-        waves = self._waves(len(masks))
-        found = [self._held_out(masks[wave]) for wave in waves]
         if rows is None:
-            residual = np.concatenate([part.residuals for part in found])
+            residual = np.concatenate([part.residuals for _, part in self._in_waves(subsets)])
             out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
             out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-        return self._predict_new(masks, np.concatenate([part.stages for part in found]), new)
+        return self._predict_new(self._masks(subsets), self._stages_of(subsets), new)
+
+    def _stages_of(self, subsets: Subsets) -> IntArray:
+        """When each subset stops: as `values` has found, or finds now."""
+        unknown = np.array([key not in self._stage_of for key in subsets.keys()], dtype=bool)
+        for _ in self._in_waves(subsets[unknown]):
+            pass
+        return np.array([self._stage_of[key] for key in subsets.keys()], dtype=np.int64)
 
     def over_rows(self, subsets: Subsets) -> BoostingPass:
         """The same price on rows outside of the data: see `RowPass`."""
@@ -257,6 +260,8 @@ class ProjectedBoosting:
         self.folds = data.folds(data.seed)
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
+        # Trees after which a subset stops, for rows that are predicted later.
+        self._stage_of: dict[bytes, int] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
 
     def _choose_start(self, name: StartName) -> None:
@@ -469,6 +474,16 @@ class ProjectedBoosting:
         """As many subsets at a time as memory holds."""
         subset_bytes = 8 * self._data.y.size * 2 * (len(self._stages) + 2)
         return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
+
+    def _in_waves(
+        self, subsets: Subsets, corrected: bool = False
+    ) -> Iterator[tuple[slice, _HeldOut]]:
+        """Some subsets after the other; when they stop is remembered."""
+        masks = self._masks(subsets)
+        for wave in self._waves(len(masks)):
+            found = self._held_out(masks[wave], corrected)
+            self._stage_of.update(zip(subsets[wave].keys(), found.stages.tolist(), strict=True))
+            yield wave, found
 
     def _held_out(self, masks: BoolArray, corrected: bool = False) -> _HeldOut:
         """Residuals of the rows by the folds that hold them out."""
