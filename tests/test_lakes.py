@@ -316,11 +316,17 @@ def test_a_missing_library_names_the_command(monkeypatch, folder):
         open_lake(folder)
 
 
-def test_notes_say_what_the_sample_lacks(tmp_path):
+def test_the_result_says_what_was_measured_on_what(tmp_path):
     frame = TABLE.assign(town=np.where(np.arange(N) == 3, "Lima", TABLE["town"]))
     frame.to_parquet(tmp_path / "0.parquet")
     settings = {**SETTINGS, "max_rows": 100, "value_rows": "all"}
-    notes = ShapleyEffects(**settings).fit(tmp_path, "y", "weight", "unit").result_.notes
+    result = ShapleyEffects(**settings).fit(tmp_path, "y", "weight", "unit").result_
+    notes = result.notes
+    assert result.call.endswith(".fit(X, 'y', sample_weight='weight', row_groups='unit')")
+    assert (result.data.n_rows, result.data.n_given, result.n_rows) == (N, N, N)
+    columns = {column.name: column for column in result.data.columns}
+    assert columns["b"].n_missing == TABLE["b"].isna().sum()
+    assert (columns["a"].low, columns["a"].high) == (TABLE["a"].min(), TABLE["a"].max())
     assert any("grown on a random sample of" in note for note in notes)
     whole = frame["unit"].iloc[3]
     drawn = draw(Given(tmp_path, "y", "weight", "unit"), Reading(seed=0, max_rows=100), "all")

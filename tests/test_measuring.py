@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.model_selection import KFold
 
 from shaff import ShapleyEffects, inference, load_result
 from shaff.data.drawn import UNITS, AllRows, MeasuredRows
@@ -223,3 +224,17 @@ def test_other_estimators_are_refused(estimator):
 def test_wrong_value_rows_are_refused(value_rows):
     with pytest.raises(InputError, match="value_rows="):
         ShapleyEffects(value_rows=value_rows).fit(*linear(50))
+
+
+def test_a_splitter_knows_nothing_of_other_rows():
+    with pytest.raises(InputError, match="A splitter does not say"):
+        ShapleyEffects(cv=KFold(3), max_rows=100, value_rows="all").fit(*linear(300))
+
+
+def test_a_fit_on_all_rows_is_not_changed_by_asking_for_all():
+    X, y = linear(200)
+    found, wanted = (
+        ShapleyEffects(**SETTINGS, value_rows=rows).fit(X, y).result_ for rows in ("all", "sample")
+    )
+    assert_array_equal(found.effects, wanted.effects)
+    assert found.n_grown is None

@@ -326,7 +326,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
                 Given(X, y, sample_weight, row_groups), settings.reading, settings.value_rows
             )
             if drawn.rest is not None:
-                settings = replace(settings, estimator=measurable(settings.estimator))
+                settings = replace(settings, estimator=measurable(settings.estimator, self.cv))
             return self._explain(drawn, settings, partial(make_values, settings.estimator))
 
     def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
@@ -414,7 +414,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             result = with_hints(problem, result)
         result = replace(
             result,
-            call=self._call(given, model),
+            call=self._call(drawn, model),
+            data=drawn.summarised(result.data, result.n_rows),
             versions=library_versions(),
             library=library_of(given.X),
         )
@@ -426,13 +427,17 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.explained_variance_ = result.explained_variance
         return self
 
-    def _call(self, given: Given, model: Any) -> str:
+    def _call(self, drawn: Drawn, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        rows = [f"{name}={name}" for name in ("sample_weight", "row_groups")
+        given, asked = drawn.given, drawn.asked
+        # What stands for an array, or was the name of a column.
+        written = {name: name if asked is None else repr(getattr(asked, name))
+                   for name in ("y", "sample_weight", "row_groups")}  # fmt: skip
+        rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups")
                 if getattr(given, name) is not None]  # fmt: skip
         start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
-        table = ["X", "y", *rows]
+        table = ["X", written["y"], *rows]
         settings = changed_settings(self, leave_out=_SILENT if model is None else _SILENT_FITTED)
         if model is not None:
             return f"{start}{', '.join(['model', *table, *settings])})"

@@ -83,7 +83,7 @@ def measure(
     with threadpool_limits(1, user_api="blas"):
         for sums in _in_batches(sum_block, rest.blocks(), problem.n_jobs):
             total.merge(sums)
-            progress.update(total.n_rows, rest.n_rows, "rows")
+            progress.update(total.n_rows, rest.n_rows, "rows measured")
     found = total.values(subsets)
     return Measured(found, total.covariances(), total.n_rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -24,6 +25,7 @@ from shaff.data.passes import (
 )
 from shaff.data.problem import Given, Problem, Reading
 from shaff.data.rows import draw_rows, n_given_rows, read_row_groups, sample_note
+from shaff.data.summary import ColumnSummary, DataSummary
 from shaff.data.target import read_more
 from shaff.errors import InputError
 
@@ -80,7 +82,7 @@ class AllRows:
     share : float
         Of the other rows that are measured.
     seed : int
-    n_columns_named : bool
+    named : bool
         Whether columns go by name.
     """
 
@@ -106,23 +108,21 @@ class AllRows:
         X = read_new_rows(block.given.X, problem.table, self.named).X
         places = block.first + np.arange(len(X))
         low, high = np.searchsorted(self.places, (block.first, block.first + len(X)))
-        drawn = self.places[low:high] - block.first
+        drawn, groups = self.places[low:high] - block.first, block.given.row_groups
         _check_same(X[drawn], problem.X[low:high])
-        groups = block.given.row_groups
-        by_group = None if groups is None else group_shares(groups, self.seed + 1)
-        chance = row_shares(places, self.seed + 1) if by_group is None else by_group
-        fold = np.floor(chance * n_folds).astype(np.intp)
+        fold = self._parts(places, groups, n_folds, self.seed + 1)
         fold[drawn] = fold_of[low:high]
-        weight = self._weight(block.given, len(X))
+        unit = None if groups is None else self._parts(places, groups, UNITS, self.seed + 2)
+        y, weight = read_more(block.given.y, problem.target), self._weight(block.given, len(X))
         kept = np.flatnonzero((weight > 0) & (fold >= 0) & self._is_asked(places, drawn))
-        unit = None if groups is None else group_shares(groups, self.seed + 2) * UNITS
-        return MeasuredRows(
-            X[kept],
-            read_more(block.given.y, problem.target)[kept],
-            weight[kept],
-            fold[kept],
-            None if unit is None else np.floor(unit).astype(np.intp)[kept],
-        )
+        of_unit = None if unit is None else unit[kept]
+        return MeasuredRows(X[kept], y[kept], weight[kept], fold[kept], of_unit)
+
+    @staticmethod
+    def _parts(places: IntpArray, groups: Any, n_parts: int, seed: int) -> IntpArray:
+        """Rows, or groups of them, in so many parts by chance."""
+        chance = row_shares(places, seed) if groups is None else group_shares(groups, seed)
+        return np.floor(chance * n_parts).astype(np.intp)
 
     def _is_asked(self, places: IntpArray, drawn: IntpArray) -> BoolArray:
         if self.share >= 1:
@@ -161,24 +161,39 @@ class Drawn(NamedTuple):
         None: the rows of the problem are all that is measured.
     tally : Tally or None
         Of a lake.
+    asked : Given or None
+        The names that the user gave for a lake.
     """
 
     given: Given
     reading: Reading
     rest: AllRows | None = None
     tally: Tally | None = None
+    asked: Given | None = None
 
     def noted(self, problem: Problem) -> Problem:
         """The problem with what there is to say of how its rows were drawn."""
-        if self.tally is None and self.rest is None:
+        known = self.tally or self.rest
+        if known is None:
             return problem
-        n_rows = self.rest.n_rows if self.tally is None else self.tally.n_rows  # type: ignore[union-attr]
-        notes = problem.table.notes
         # A sample in memory has a note already, which is true without the rest only.
-        if self.tally is None:
-            notes = notes[1:]
-        notes = (*self._how(len(problem.X), n_rows), *self._unseen(problem), *notes)
-        return replace(problem, table=replace(problem.table, notes=notes), n_given=n_rows)
+        others = problem.table.notes[1 if self.tally is None else 0 :]
+        notes = (*self._how(len(problem.X), known.n_rows), *self._unseen(problem), *others)
+        return replace(problem, table=replace(problem.table, notes=notes), n_given=known.n_rows)
+
+    def summarised(self, summary: DataSummary | None, n_measured: int) -> DataSummary | None:
+        """What is said of the columns, by all rows of a lake if all were measured."""
+        if summary is None or self.tally is None or n_measured < self.tally.n_rows:
+            return summary
+        columns = tuple(self._of_all_rows(column) for column in summary.columns)
+        return replace(summary, n_rows=self.tally.n_rows, columns=columns)
+
+    def _of_all_rows(self, column: ColumnSummary) -> ColumnSummary:
+        assert self.tally is not None
+        found = self.tally.columns[column.name]
+        if found.low is None or found.high is None or column.kind == "category":
+            return column._replace(n_missing=found.n_missing)
+        return column._replace(n_missing=found.n_missing, low=found.low, high=found.high)
 
     def _how(self, n_sample: int, n_rows: int) -> tuple[str, ...]:
         if n_sample == n_rows:
@@ -221,7 +236,7 @@ def draw(given: Given, reading: Reading, value_rows: ValueRows) -> Drawn:
     value_rows : {"sample", "all"} or int
         Rows that v is measured on.
     """
-    lake = open_lake(given.X) if _is_named(given) else None
+    lake = open_lake(given.X) if _may_be_lake(given) else None
     if lake is None:
         held = Given(collected(given.X), collected(given.y), *given[2:])
         return Drawn(held, reading, _rest_in_memory(held, reading, value_rows))
@@ -233,19 +248,14 @@ def draw(given: Given, reading: Reading, value_rows: ValueRows) -> Drawn:
     share = _share(wanted, len(sample.places), tally.n_rows)
     rest = AllRows(rows, sample.places, tally.n_rows, share, reading.seed, True)
     left = share > 0 and len(sample.places) < tally.n_rows
-    return Drawn(sample.given, replace(reading, max_rows=None), rest if left else None, tally)
+    reading = replace(reading, max_rows=None)
+    return Drawn(sample.given, reading, rest if left else None, tally, given)
 
 
-def _is_named(given: Given) -> bool:
-    """Whether y is a name, or X is a path, which says nothing without one."""
-    import os
-
-    named = isinstance(given.y, str) or (
-        isinstance(given.y, list | tuple) and given.y and all(isinstance(n, str) for n in given.y)
-    )
-    if isinstance(given.X, str | os.PathLike):
-        return True
-    return bool(named) and not is_frame(given.X) and open_lake(given.X) is not None
+def _may_be_lake(given: Given) -> bool:
+    """Whether y is by name, or X is a path, which says nothing without one."""
+    several = isinstance(given.y, list | tuple) and all(isinstance(name, str) for name in given.y)
+    return several or isinstance(given.y, str) or isinstance(given.X, str | os.PathLike)
 
 
 def _rest_in_memory(given: Given, reading: Reading, value_rows: ValueRows) -> AllRows | None:

@@ -70,7 +70,7 @@ def make_values(estimator: Any, problem: Problem) -> Game:
     return make_surrogate(problem, estimator)
 
 
-def measurable(estimator: Any) -> Any:
+def measurable(estimator: Any, cv: Any = None) -> Any:
     """What stands for an estimator where rows outside of the sample are measured: boosting.
 
     Examples
@@ -79,6 +79,11 @@ def measurable(estimator: Any) -> Any:
     >>> measurable(None)
     'boosting'
     """
+    if cv is not None and not isinstance(cv, int):
+        raise InputError(
+            "A splitter does not say which learner has not seen the rows outside of the sample: "
+            'pass a number of folds as cv, or value_rows="sample".'
+        )
     if estimator is None or (isinstance(estimator, str) and estimator in ("auto", "boosting")):
         return "boosting"
     is_model = hasattr(estimator, "fit") and not is_forest(estimator)
