@@ -21,7 +21,7 @@ constexpr std::uint32_t kNone = 0xFFFFFFFF;
 constexpr std::size_t kChunk = 512;
 // Crossed cells from which on those that occur are numbered anew: fewer, and common trees pay for
 // look-ups; more, and tables of steps grow with cells that no row is in.
-constexpr std::size_t kFewCells = 1024;
+constexpr std::size_t kFewCells = 128;
 
 // From the numbers that cells would have to those that they get. A cell without training rows has
 // the last one: it has no step, nor has any cell that it is a part of.

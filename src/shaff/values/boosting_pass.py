@@ -13,7 +13,7 @@ from shaff.values.boosting_steps import FoldSteps
 from shaff.values.sums import ErrorSums
 
 # Steps that are kept; those of further subsets are learnt again for each block of rows.
-KEPT_BYTES = 2**30
+KEPT_BYTES = 3 * 2**29
 # Subsets that share a tree's preparation.
 BLOCK_SUBSETS = 64
 # Errors that are held at a time.
