@@ -17,6 +17,7 @@ from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
+from shaff.values.boosting_fold import Halves
 from shaff.values.projected_boosting import ProjectedBoosting
 
 HEADER = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
@@ -206,8 +207,10 @@ def test_halves_of_a_fold_are_those_of_its_products():
     steps = model.learn(masks, stops, 3.0, cancel, halves=True)
     predicted = steps.predict(model.new_rows(X[model.fold.test]), cancel)[:, 0]
     target = y[model.fold.test]
-    products = model.half_products(masks, 3.0, cancel, [stage])[0, 0]
-    residuals = model.held_out_residuals(masks, 3.0, cancel, [stage])[0, 0]
+    residual, n_train = model.start_residual(masks), len(model.fold.train)
+    halves = Halves.of(residual, n_train, model.n_first)
+    model.replay(masks, residual, 3.0, cancel, range(stage), halves)
+    products, residuals = halves.products()[0], residual[0, :, n_train:]
     assert_allclose((target - predicted[1]) * (target - predicted[2]), products, atol=1e-9)
     assert_allclose(target - predicted[0], residuals, atol=1e-12)
 

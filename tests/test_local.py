@@ -103,7 +103,9 @@ def test_rows_of_fit_are_predicted_without_themselves(fitted, family):
     unseen = np.corrcoef(local.predictions - X @ BETA, noise)[0, 1]
     assert abs(unseen) < 0.15
     # Rows that are taken for new ones were seen by most of the learners.
-    seen = fitted[family].explain(X[:-1]).predictions - X[:-1] @ BETA
+    part = fitted[family].explain(X[:-1])
+    assert "rows of the fit, which most of the learners have seen" in part.notes[0]
+    seen = part.predictions - X[:-1] @ BETA
     assert np.corrcoef(seen, noise[:-1])[0, 1] > unseen + 0.02
 
 

@@ -236,24 +236,23 @@ struct CellSums {
 };
 
 // The first `count` entries of `sums` get the sums of the cells; one cell has no numbers (null).
-// Two tables, for even and odd rows: neighbours in one cell need not wait for each other.
+// Rows take turns at several tables: neighbours in one cell need not wait for each other. The order
+// of the sums is that of `replay_boosting`, for the same bits.
 template <class Id>
 void sum_cells(const Id* number, std::size_t count, std::span<const double> weight,
                const double* residual, std::vector<CellSums>& sums) {
+  constexpr std::size_t kTables = 4;
   const std::size_t n = weight.size();
-  sums.assign(2 * count, CellSums{});
-  CellSums* even = sums.data();
-  if (number == nullptr) {
-    for (std::size_t i = 0; i < n; ++i) even->add(weight[i], residual[i]);
-    return;
-  }
-  CellSums* odd = even + count;
-  for (std::size_t i = 0; i + 1 < n; i += 2) {
-    even[number[i]].add(weight[i], residual[i]);
-    odd[number[i + 1]].add(weight[i + 1], residual[i + 1]);
-  }
-  if (n % 2) even[number[n - 1]].add(weight[n - 1], residual[n - 1]);
-  for (std::size_t c = 0; c < count; ++c) even[c].add(odd[c]);
+  sums.assign(kTables * count, CellSums{});
+  const auto add = [&](std::size_t table, std::size_t i) {
+    sums[table * count + (number ? number[i] : 0)].add(weight[i], residual[i]);
+  };
+  std::size_t i = 0;
+  for (; i + kTables <= n; i += kTables)
+    for (std::size_t table = 0; table < kTables; ++table) add(table, i + table);
+  for (; i < n; ++i) add(0, i);
+  for (std::size_t table = 1; table < kTables; ++table)
+    for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
 }
 
 }  // namespace shaff

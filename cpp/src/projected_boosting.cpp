@@ -1,13 +1,60 @@
+// The cells of a projected tree are numbered from the leaves up. Under a split in U a row is in
+// its own side's cell (the counts of the sides add); under any other split it is in a cell of
+// each side (the counts multiply). Rows with the same number reach the same set of leaves.
+//
+// A subtree only sees the columns that it splits on, so subsets that agree on them share its
+// cells: low in the tree almost all do, and only the root is left to do for each subset.
 #include "shaff/projected_boosting.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 #include <vector>
 
-#include "boosting_cells.hpp"
 #include "poll.hpp"
 
 namespace shaff {
 namespace {
+
+// Numbers keys in order of first appearance.
+class KeyTable {
+ public:
+  void reset(std::size_t n_keys) {
+    const std::size_t size = std::bit_ceil(2 * n_keys + 2);
+    shift_ = 64 - std::countr_zero(size);
+    keys_.resize(size);
+    index_.assign(size, kFree);
+    count_ = 0;
+  }
+
+  std::uint32_t number(std::uint64_t key) {
+    const std::size_t mask = index_.size() - 1;
+    std::size_t slot = (key * 0x9E3779B97F4A7C15ULL) >> shift_;
+    while (index_[slot] != kFree && keys_[slot] != key) slot = (slot + 1) & mask;
+    if (index_[slot] == kFree) {
+      keys_[slot] = key;
+      index_[slot] = count_++;
+    }
+    return index_[slot];
+  }
+
+  std::uint32_t count() const { return count_; }
+
+ private:
+  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
+  std::vector<std::uint64_t> keys_;
+  std::vector<std::uint32_t> index_;
+  std::uint32_t count_ = 0;
+  int shift_ = 0;
+};
+
+// How the subsets split into groups that agree on a subtree, and each group's cells.
+struct Subtree {
+  std::int32_t feature = -1;
+  std::uint32_t left = 0, right = 0;  // positions of the children in the post-order
+  std::vector<std::uint32_t> group;   // of each subset
+  std::vector<std::uint32_t> first;   // one subset of each group
+};
 
 template <class Id>
 struct Cells {
@@ -15,49 +62,173 @@ struct Cells {
   std::size_t count = 1;
 };
 
-// Id is wide enough to number n_rows cells.
+// Over the training rows of a cell.
+struct Sums {
+  double residual = 0.0, weight = 0.0;
+
+  void add(double row_weight, double row_residual) {
+    residual += row_weight * row_residual;
+    weight += row_weight;
+  }
+  void add(const Sums& other) {
+    residual += other.residual;
+    weight += other.weight;
+  }
+};
+
+// The same for one half of them, with what is left of the residuals by that half's own steps.
+struct alignas(32) HalfSums {
+  double residual = 0.0, own = 0.0, weight = 0.0;
+
+  void add(double row_weight, double row_residual, double own_residual) {
+    residual += row_weight * row_residual;
+    own += row_weight * own_residual;
+    weight += row_weight;
+  }
+  void add(const HalfSums& other) {
+    residual += other.residual;
+    own += other.own;
+    weight += other.weight;
+  }
+};
+
+// Of a cell: by all training rows, and by each half.
+struct alignas(32) Steps {
+  double all = 0.0, first = 0.0, second = 0.0;
+};
+
+// Cells are few in most trees, so that narrow numbers do; where they do not, the tree is replayed
+// with wide ones.
 template <class Id>
 class Replay {
  public:
   Replay(const BoostedTrees& trees, const BoostingRows& rows,
          std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
-         const ReplayOptions& options, std::span<double> residual, const Interrupted& interrupted)
+         const ReplayOptions& options, std::span<double> residual, const HalfResiduals& halves,
+         const Interrupted& interrupted)
       : trees_(trees),
         rows_(rows),
+        subsets_(subsets),
+        words_(words_per_subset),
         n_subsets_(subsets.size() / words_per_subset),
         options_(options),
         residual_(residual),
+        halves_(halves),
+        interrupted_(interrupted),
         poll_(interrupted),
-        subtrees_(trees, subsets, words_per_subset),
         root_numbers_(rows.n_rows) {}
 
   bool run() {
-    for (std::size_t tree = 0; tree < trees_.n_trees(); ++tree) {
+    for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
       if (poll_.should_end()) return false;
-      read_tree(static_cast<std::size_t>(trees_.tree_offset[tree]));
-      for (std::size_t at = 0; at + 1 < subtrees_.size(); ++at)
+      overflowed_ = false;
+      read_tree(static_cast<std::size_t>(trees_.tree_offset[tree_]));
+      for (std::size_t at = 0; at + 1 < n_subtrees_ && !overflowed_; ++at)
         if (!number_subtree(at)) return false;
-      if (!step_root()) return false;
+      if (!(overflowed_ ? step_wide() : step_root())) return false;
     }
     return true;
   }
 
  private:
-  // The subtrees that hold a split, and where their rows go.
+  // The present tree for one subset, whose cells are too many for an Id.
+  bool step_wide(std::size_t subset) {
+    const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
+    BoostedTrees tree = trees_;
+    tree.tree_offset = trees_.tree_offset.subspan(tree_, 2);
+    HalfResiduals halves = halves_;
+    if (halves.wanted()) {
+      halves.train = halves_.train.subspan(subset * n_train, n_train);
+      halves.test = halves_.test.subspan(subset * 2 * n_test, 2 * n_test);
+    }
+    return Replay<std::uint32_t>(tree, rows_, subsets_.subspan(subset * words_, words_), words_,
+                                 options_, residual_.subspan(subset * rows_.n_rows, rows_.n_rows),
+                                 halves, interrupted_)
+        .run();
+  }
+
+  bool step_wide() {
+    for (std::size_t u = 0; u < n_subsets_; ++u)
+      if (!step_wide(u)) return false;
+    return true;
+  }
+
+  bool contains(std::size_t subset, std::int32_t feature) const {
+    return subsets_[subset * words_ + feature / 64] >> (feature % 64) & 1;
+  }
+
+  // The subtrees that hold a split, children before parents, and their groups of subsets.
   void read_tree(std::size_t root) {
-    subtrees_.read(root, n_subsets_);
+    n_subtrees_ = 0;
     n_buffers_ = 0;
-    while (goes_left_.size() < subtrees_.size()) goes_left_.emplace_back(rows_.n_rows);
-    if (cells_.size() < subtrees_.size()) cells_.resize(subtrees_.size());
-    for (std::size_t at = 0; at < subtrees_.size(); ++at) {
-      const Split split(trees_, subtrees_[at].node);
-      const std::uint16_t* code = rows_.column(static_cast<std::size_t>(split.feature));
-      split.route({code, rows_.n_rows}, trees_.set_offset, trees_.set_words, goes_left_[at].data());
+    add_subtree(root);
+    if (cells_.size() < n_subtrees_) cells_.resize(n_subtrees_);
+  }
+
+  static constexpr std::uint32_t kLeaf = 0xFFFFFFFF;
+  static constexpr std::size_t kTables = 4;
+
+  std::uint32_t add_subtree(std::size_t node) {
+    if (trees_.feature[node] < 0) return kLeaf;
+    const std::uint32_t left = add_subtree(static_cast<std::size_t>(trees_.left[node]));
+    const std::uint32_t right = add_subtree(static_cast<std::size_t>(trees_.right[node]));
+    if (subtrees_.size() == n_subtrees_) {
+      subtrees_.emplace_back();
+      goes_left_.emplace_back(rows_.n_rows);
+    }
+    Subtree& subtree = subtrees_[n_subtrees_];
+    subtree.feature = trees_.feature[node];
+    subtree.left = left;
+    subtree.right = right;
+    group_subsets(subtree);
+    route(node, goes_left_[n_subtrees_]);
+    return static_cast<std::uint32_t>(n_subtrees_++);
+  }
+
+  std::uint64_t child_group(std::uint32_t child, std::size_t subset) const {
+    return child == kLeaf ? 0 : subtrees_[child].group[subset];
+  }
+
+  // Subsets agree on a subtree iff they agree on its first split and on both sides of it.
+  void group_subsets(Subtree& subtree) {
+    subtree.group.resize(n_subsets_);
+    subtree.first.clear();
+    keys_.reset(n_subsets_);
+    for (std::size_t u = 0; u < n_subsets_; ++u) {
+      const std::uint64_t key = child_group(subtree.left, u) << 33 |
+                                child_group(subtree.right, u) << 1 | contains(u, subtree.feature);
+      const std::uint32_t group = keys_.number(key);
+      subtree.group[u] = group;
+      if (group == subtree.first.size()) subtree.first.push_back(static_cast<std::uint32_t>(u));
+    }
+  }
+
+  // All bits set where the row goes left, so that the side is picked without a branch.
+  void route(std::size_t node, std::vector<Id>& goes_left) const {
+    const std::uint16_t* code = rows_.column(static_cast<std::size_t>(trees_.feature[node]));
+    const bool missing_left = trees_.missing_left[node] != 0;
+    const std::int32_t set = trees_.category_set[node];
+    if (set < 0) {
+      const std::uint16_t threshold = trees_.threshold[node];
+      for (std::size_t i = 0; i < rows_.n_rows; ++i) {
+        const bool left = (code[i] <= threshold) | (missing_left & (code[i] == kMissingCode));
+        goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
+      }
+      return;
+    }
+    const auto words = trees_.set_words.subspan(
+        static_cast<std::size_t>(trees_.set_offset[set]),
+        static_cast<std::size_t>(trees_.set_offset[set + 1] - trees_.set_offset[set]));
+    for (std::size_t i = 0; i < rows_.n_rows; ++i) {
+      bool left = missing_left;
+      if (code[i] != kMissingCode)
+        left = code[i] / 64u < words.size() && (words[code[i] / 64u] >> (code[i] % 64u) & 1);
+      goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
     }
   }
 
   Cells<Id> child_cells(std::uint32_t child, std::size_t subset) const {
-    return child == TreeGroups::kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
+    return child == kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
   }
 
   bool number_subtree(std::size_t at) {
@@ -78,34 +249,50 @@ class Replay {
     const Subtree& subtree = subtrees_[at];
     const Cells<Id> left = child_cells(subtree.left, subset);
     const Cells<Id> right = child_cells(subtree.right, subset);
-    if (subtrees_.contains(subset, subtree.feature)) {
-      return pick(goes_left_[at].data(), left, right, out);
+    if (contains(subset, subtree.feature)) {
+      return pick_side(goes_left_[at].data(), left, right, out);
     }
     if (left.number == nullptr) return right;
     if (right.number == nullptr) return left;
-    return cross(left, right, out);
+    return cross_sides(left, right, out);
   }
 
-  Cells<Id> pick(const Id* goes_left, const Cells<Id>& left, const Cells<Id>& right, Id* out) {
-    const std::size_t count = left.count + right.count;
+  Cells<Id> pick_side(const Id* goes_left, const Cells<Id>& left, const Cells<Id>& right, Id* out) {
+    const std::size_t n = rows_.n_rows, count = left.count + right.count;
     if (count > std::numeric_limits<Id>::max()) {
       return renumber(count, out, [&](std::size_t i) {
-        return picked_key(goes_left, left.number, left.count, right.number, i);
+        if (goes_left[i]) return left.number ? static_cast<std::size_t>(left.number[i]) : 0;
+        return left.count + (right.number ? static_cast<std::size_t>(right.number[i]) : 0);
       });
     }
-    pick_side(goes_left, left.number, static_cast<Id>(left.count), right.number, rows_.n_rows, out);
+    const Id shift = static_cast<Id>(left.count);
+    if (left.number && right.number) {
+      for (std::size_t i = 0; i < n; ++i)
+        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) |
+                                 ((right.number[i] + shift) & ~goes_left[i]));
+    } else if (left.number) {
+      for (std::size_t i = 0; i < n; ++i)
+        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) | (shift & ~goes_left[i]));
+    } else if (right.number) {
+      for (std::size_t i = 0; i < n; ++i)
+        out[i] = static_cast<Id>((right.number[i] + shift) & ~goes_left[i]);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(shift & ~goes_left[i]);
+    }
     return {out, count};
   }
 
-  Cells<Id> cross(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
+  Cells<Id> cross_sides(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
     const std::size_t n = rows_.n_rows, count = left.count * right.count;
     // More numbers than rows: most are empty, and the tables over cells would outgrow the rows.
-    if (count > n) {
+    if (count > std::min<std::size_t>(n, std::numeric_limits<Id>::max())) {
       return renumber(count, out, [&](std::size_t i) {
-        return crossed_key(left.number, right.number, right.count, i);
+        return static_cast<std::size_t>(left.number[i]) * right.count + right.number[i];
       });
     }
-    cross_sides(left.number, right.number, static_cast<Id>(right.count), n, out);
+    const Id stride = static_cast<Id>(right.count);
+    for (std::size_t i = 0; i < n; ++i)
+      out[i] = static_cast<Id>(left.number[i] * stride + right.number[i]);
     return {out, count};
   }
 
@@ -118,6 +305,7 @@ class Replay {
     if (bound > 16 * n + 4096) {
       keys_.reset(n);
       for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(keys_.number(key(i)));
+      overflowed_ |= keys_.count() > std::numeric_limits<Id>::max();
       return {out, keys_.count()};
     }
     direct_.assign(bound, 0);
@@ -127,57 +315,166 @@ class Replay {
       if (number == 0) number = ++count;
       out[i] = static_cast<Id>(number - 1);
     }
+    overflowed_ |= count > std::numeric_limits<Id>::max();
     return {out, count};
   }
 
   // The root's cells are used at once, group by group, and never kept.
   bool step_root() {
-    if (subtrees_.size() == 0) {
-      for (std::size_t u = 0; u < n_subsets_; ++u) step(u, {});
-      return true;
-    }
-    const Subtree& root = subtrees_.root();
-    const auto& members = subtrees_.root_members();
+    if (n_subtrees_ == 0) return step_without_splits();
+    const Subtree& root = subtrees_[n_subtrees_ - 1];
+    members_.assign(root.first.size(), {});
+    for (std::size_t u = 0; u < n_subsets_; ++u)
+      members_[root.group[u]].push_back(static_cast<std::uint32_t>(u));
     for (std::size_t g = 0; g < root.first.size(); ++g) {
-      const Cells<Id> cells =
-          number_cells(subtrees_.size() - 1, root.first[g], root_numbers_.data());
-      for (const std::uint32_t u : members[g]) {
+      overflowed_ = false;
+      const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
+      for (const std::uint32_t u : members_[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
-        step(u, cells);
+        if (!overflowed_)
+          step(u, cells.number == nullptr ? one_cell() : cells);
+        else if (!step_wide(u))
+          return false;
       }
     }
     return true;
   }
 
+  bool step_without_splits() {
+    for (std::size_t u = 0; u < n_subsets_; ++u) step(u, one_cell());
+    return true;
+  }
+
+  Cells<Id> one_cell() {
+    zeros_.resize(rows_.n_rows);
+    return {zeros_.data(), 1};
+  }
+
   void step(std::size_t subset, const Cells<Id>& cells) {
+    if (halves_.wanted())
+      step_halves(subset, cells);
+    else
+      step_all(subset, cells);
+  }
+
+  void step_all(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
-    sum_cells(cells.number, cells.count, rows_.weight, residual, sums_);
-    step_.resize(cells.count);
+    sum_cells(cells, residual);
     for (std::size_t c = 0; c < cells.count; ++c)
-      step_[c] = sums_[c].step(options_.learning_rate, options_.shrinkage);
-    if (cells.number == nullptr) {
-      for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[0];
-    } else {
-      for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
+      step_[c] = step_size(sums_[c].residual, sums_[c].weight, options_.shrinkage);
+    for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
+  }
+
+  // A cell without training rows stays where it is.
+  double step_size(double residual, double weight, double shrinkage) const {
+    return weight > 0 ? options_.learning_rate * residual / (weight + shrinkage) : 0.0;
+  }
+
+  // Rows take turns at several tables: neighbours in one cell need not wait for each other.
+  void sum_cells(const Cells<Id>& cells, const double* residual) {
+    const std::size_t n = rows_.n_train(), count = cells.count;
+    const double* weight = rows_.weight.data();
+    sums_.assign(kTables * count, Sums{});
+    step_.resize(count);
+    const auto add = [&](std::size_t table, std::size_t i) {
+      sums_[table * count + cells.number[i]].add(weight[i], residual[i]);
+    };
+    std::size_t i = 0;
+    for (; i + kTables <= n; i += kTables)
+      for (std::size_t table = 0; table < kTables; ++table) add(table, i + table);
+    for (; i < n; ++i) add(0, i);
+    merge_tables(sums_, count, kTables);
+  }
+
+  // Adds the tables up in the first one.
+  template <class Sum>
+  static void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_tables) {
+    for (std::size_t table = 1; table < n_tables; ++table)
+      for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
+  }
+
+  void step_halves(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train(), n_first = halves_.n_first;
+    double* residual = residual_.data() + subset * n;
+    double* own = halves_.train.data() + subset * n_train;
+    double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
+    double* by_second = by_first + (n - n_train);
+    sum_halves(cells, residual, own);
+    find_steps(cells.count);
+    const Id* number = cells.number;
+    for (std::size_t i = 0; i < n_first; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].first;
+    }
+    for (std::size_t i = n_first; i < n_train; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].second;
+    }
+    for (std::size_t i = n_train; i < n; ++i) {
+      const Steps& step = steps_[number[i]];
+      residual[i] -= step.all;
+      by_first[i - n_train] -= step.first;
+      by_second[i - n_train] -= step.second;
+    }
+  }
+
+  // Two tables for each half; rows of both in turn.
+  void sum_halves(const Cells<Id>& cells, const double* residual, const double* own) {
+    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
+    for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
+      sums->assign(2 * count, HalfSums{});
+    const double* weight = rows_.weight.data();
+    const auto add = [&](HalfSums* table, std::size_t i) {
+      table[cells.number[i]].add(weight[i], residual[i], own[i]);
+    };
+    HalfSums *first = first_sums_.data(), *second = second_sums_.data();
+    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
+    for (std::size_t i = 0; i < both; i += 2) {
+      add(first, i);
+      add(second, n_first + i);
+      add(first + count, i + 1);
+      add(second + count, n_first + i + 1);
+    }
+    for (std::size_t i = both; i < n_first; ++i) add(first, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) add(second, i);
+    merge_tables(first_sums_, count, 2);
+    merge_tables(second_sums_, count, 2);
+  }
+
+  void find_steps(std::size_t n_cells) {
+    steps_.resize(n_cells);
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      const HalfSums &a = first_sums_[c], &b = second_sums_[c];
+      const double shrinkage = options_.shrinkage;
+      steps_[c].all = step_size(a.residual + b.residual, a.weight + b.weight, shrinkage);
+      steps_[c].first = step_size(a.own, a.weight, shrinkage / 2);
+      steps_[c].second = step_size(b.own, b.weight, shrinkage / 2);
     }
   }
 
   const BoostedTrees& trees_;
   const BoostingRows& rows_;
-  std::size_t n_subsets_;
+  std::span<const std::uint64_t> subsets_;
+  std::size_t words_, n_subsets_;
   ReplayOptions options_;
   std::span<double> residual_;
+  HalfResiduals halves_;
+  const Interrupted& interrupted_;
   Poll poll_;
 
-  TreeGroups subtrees_;
-  std::size_t n_buffers_ = 0;
+  bool overflowed_ = false;  // a count of cells has outgrown Id
+  std::size_t tree_ = 0, n_subtrees_ = 0, n_buffers_ = 0;
+  std::vector<Subtree> subtrees_;
   std::vector<std::vector<Id>> goes_left_;
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
-  std::vector<Id> root_numbers_;
+  std::vector<Id> root_numbers_, zeros_;
+  std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::uint32_t> direct_;
-  std::vector<CellSums> sums_;
+  std::vector<Sums> sums_;
   std::vector<double> step_;
+  std::vector<HalfSums> first_sums_, second_sums_;
+  std::vector<Steps> steps_;
   KeyTable keys_;
 };
 
@@ -186,13 +483,8 @@ class Replay {
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const Interrupted& interrupted) {
-  if (rows.n_rows < std::numeric_limits<std::uint16_t>::max()) {
-    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual,
-                                 interrupted)
-        .run();
-  }
-  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual,
+                     const HalfResiduals& halves, const Interrupted& interrupted) {
+  return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual, halves,
                                interrupted)
       .run();
 }

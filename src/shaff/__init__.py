@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from shaff._version import __version__
 
 if TYPE_CHECKING:
+    from shaff.comparison import compare
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.games import solve_game
     from shaff.local import LocalEffects
     from shaff.result import EffectsResult, load_result
 
@@ -18,8 +20,10 @@ __all__ = [
     "LocalEffects",
     "ShapleyEffects",
     "__version__",
+    "compare",
     "load_result",
     "shapley_effects",
+    "solve_game",
 ]
 
 _HOMES = {
@@ -27,8 +31,10 @@ _HOMES = {
     "ForestPaths": "shaff.designs.forest_paths",
     "LocalEffects": "shaff.local",
     "ShapleyEffects": "shaff.effects",
+    "compare": "shaff.comparison",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",
+    "solve_game": "shaff.games",
 }
 
 

@@ -54,6 +54,11 @@ class Shape:
     x: FloatArray
     y: FloatArray
 
+    @property
+    def curve(self) -> FloatArray:
+        """Both, shape (2, n_slices)."""
+        return np.stack([self.x, self.y])
+
     @classmethod
     def of(cls, x: FloatArray, values: FloatArray, negligible: float) -> Shape | None:
         """From the input and its values in some rows; None where they are too few.

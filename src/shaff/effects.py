@@ -33,11 +33,14 @@ from shaff.data.columns import (
     recode,
 )
 from shaff.data.drawn import Drawn, ValueRows, draw
-from shaff.data.new_rows import read_new_rows
+from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.explaining import Unplayed
 from shaff.hints import with_hints
+from shaff.interactions import Interactions
+from shaff.interplay import Question, find_interactions, no_interactions
 from shaff.local import LocalEffects
 from shaff.notebook import result_html
 from shaff.presets import find_preset
@@ -45,7 +48,7 @@ from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
 from shaff.run import explain
-from shaff.settings import Settings
+from shaff.settings import Settings, check_budget
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values import fitted_values, is_projectable, make_values, measurable
@@ -79,7 +82,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     n_subsets : int or None
         Evaluations of v to spend. None stops when the largest standard error that the design
         leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
-        is more; 6 a player beyond).
+        is more; 10 a player beyond).
     tol : float or None
         Largest standard error of an effect to aim for; None means half of the error of
         v(all) that the rows leave, between 0.0003 and 0.003.
@@ -108,8 +111,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     screen : "auto", False or int, default="auto"
         Of more than 25 players those that a screen keeps play by name, and all others play as
         one. It looks at the training rows of each fold by itself, and keeps those that tests
-        find, the best 25 in any case. A number is how many each fold keeps (whoever one fold keeps
-        plays); False turns it off.
+        find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
+        keeps plays; of more than 60 (or that number) those that tests find and those that most
+        folds keep. False turns it off.
     value_rows : "sample", "all" or int, default="sample"
         Rows that v is measured on when ``max_rows`` samples: those of the sample, all, or about so
         many. Learners are grown on the sample in any case; other rows are read once, in blocks,
@@ -362,18 +366,23 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
-        library = self.result_.library
-        if X is not None:
-            X = collected(X)
-            library = library_of(X)
-            if self._codes and is_frame(X):
-                X = recode(X, self._codes)
-        new = None if X is None else read_new_rows(X, self._played.problem.table, self._is_named)
-        if new is not None and np.array_equal(new.X, self._played.problem.X, equal_nan=True):
-            new = None
-        for note in () if new is None else new.notes:
+        if X is None:
+            return replace(self._played.explain(None, errors), library=self.result_.library)
+        X = collected(X)
+        new = self._read_rows(X)
+        is_same = np.array_equal(new.X, self._played.problem.X, equal_nan=True)
+        local = self._played.explain(None if is_same else new, errors)
+        return replace(local, library=library_of(X))
+
+    def _read_rows(self, X: Any) -> NewRows:
+        """Rows as those of `fit` were read."""
+        if is_frame(X):
+            there = set(map(str, getattr(X, "column_names", X.columns)))
+            X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
+        new = read_new_rows(X, self._played.problem.table, self._is_named)
+        for note in new.warnings:
             warn(note)
-        return replace(self._played.explain(new, errors), library=library)
+        return new
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -387,6 +396,42 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """The players' names, in the order of the effects; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
+
+    def interactions(
+        self, *, n_subsets: int | None = None, tol: float | None = None
+    ) -> Interactions:
+        """Pairwise interactions of the players, from the evaluations of `fit` and further ones.
+
+        Parameters
+        ----------
+        n_subsets : int or None
+            Evaluations of v to spend, those of `fit` included. None stops when the largest
+            standard error that the design leaves is under ``tol``, at twice the evaluations that
+            `fit` may spend at the latest.
+        tol : float or None
+            Largest standard error of an interaction to aim for; None means half of the error of
+            v(all) that the rows leave, between 0.0003 and 0.003.
+
+        Returns
+        -------
+        Interactions
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", n_subsets=60, random_state=0).fit(X, y)
+        >>> est.interactions(n_subsets=100).values.shape
+        (10, 10)
+        """
+        check_is_fitted(self)
+        check_budget(n_subsets, tol)
+        if isinstance(self._played, Unplayed):
+            return no_interactions(self.result_.names)
+        with warnings.catch_warnings():
+            found = find_interactions(self._played, Question(n_subsets, tol, self.verbose))
+        return replace(found, library=self.result_.library)
 
     # One fit ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""From a game that was played to the values of single rows (docs/theory.md, section 9).
+"""From a game that was played to the values of single rows (docs/theory.md, section 14).
 
 Step 3 is linear: what it makes of v(U) it makes of any game on the same subsets. The game of a row
 x is m_U(x), the mean of y given what is known of x, less the mean of y.
@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from shaff._typing import FloatArray, IntpArray
 from shaff._words import counted
 from shaff.data.new_rows import NewRows
 from shaff.data.problem import Problem
-from shaff.direction import negligible
+from shaff.direction import Shape, negligible
 from shaff.errors import InputError, InputTypeError
+from shaff.evaluator import Evaluator
 from shaff.local import LocalEffects
-from shaff.protocols import DesignError, Effects, Game
+from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
 from shaff.screening import OTHERS, Cast
 from shaff.subsets import Subsets
 
@@ -56,7 +58,7 @@ class Unplayed:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """A game with its solution.
+    """What a fit leaves for further questions: a game, its solution, and what it was asked so far.
 
     Parameters
     ----------
@@ -66,8 +68,12 @@ class Played:
     game : Game
     columns : int array or None
         Of the problem, that the cast was chosen from; None means all.
+    evaluator : Evaluator
+        That knows what has been priced.
+    context : DesignContext
+        What the design knew.
     subsets : Subsets
-        What step 3 was given.
+        What step 3 was given; the full set is not among them.
     effects : Effects
         What it made of them.
     """
@@ -76,6 +82,8 @@ class Played:
     cast: Cast
     game: Game
     columns: IntpArray | None
+    evaluator: Evaluator
+    context: DesignContext
     subsets: Subsets
     effects: Effects
 
@@ -256,6 +264,29 @@ def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tup
             if known is not None:
                 levels[problem.player_names[k]] = tuple(map(str, known))
     return data, levels
+
+
+def shapes_of(
+    cast: Cast, effects: Effects, means: npt.NDArray[np.float32] | None
+) -> dict[str, Shape] | None:
+    """Which way y goes as each player of one column of numbers grows, by its name; None where that
+    is not known, or has several answers.
+
+    ``means`` are those of `shaff.protocols.Values`, of all players first.
+    """
+    if means is None or effects.linear_map is None or means.shape[2] > 1:
+        return None
+    problem = cast.problem
+    mean, rows = _mean(problem), some_rows(len(problem.X))
+    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean
+    values, least = effects.linear_map @ centred, _negligible(problem, mean)
+    found = {}
+    for k, player in enumerate(cast.kept):
+        columns = problem.players[k]
+        if len(columns) == 1 and not problem.categorical[columns[0]]:
+            shape = Shape.of(problem.X[rows, columns[0]], values[k], least)
+            found[cast.names[player]] = shape
+    return {name: shape for name, shape in found.items() if shape is not None}
 
 
 def checked_map(effects: Effects) -> FloatArray:

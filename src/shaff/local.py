@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from shaff._arrays import frozen
 from shaff._files import replacing
 from shaff._frames import Backend, make_frame
 from shaff._json import encoded, read_content
@@ -118,7 +119,7 @@ class LocalEffects:
             "base": several,
         }
         for name, shape in shapes.items():
-            checked[name] = _frozen(getattr(self, name), shape, name)
+            checked[name] = frozen(getattr(self, name), shape, name)
         if self.outputs is None:
             checked["base"] = float(checked["base"])
         rows = np.arange(n_rows) if self.rows is None else np.array(self.rows, dtype=np.intp)
@@ -377,14 +378,3 @@ class LocalEffects:
         """What is explained: y, or the probability of a class of it."""
         name = "y" if self.target is None else self.target
         return name if self.output is None else f"{name}: {self.output}"
-
-
-def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
-    if array is None:
-        return None
-    # Null in JSON is NaN.
-    copy = np.array(array, dtype=np.float64)
-    if copy.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
-    copy.setflags(write=False)
-    return copy

@@ -49,8 +49,8 @@ class Values:
         Values by each of several runs with other splits and seeds, of which ``v`` is the average.
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
-    means : float32 array of shape (n_subsets, n_some_rows, n_outputs) or None
-        Conditional means of the rows of `some_rows`, out of sample.
+    means : float32 array of shape (n_subsets, n_some_rows, 1) or None
+        Conditional means of the rows of `some_rows`, out of sample, with a single output.
     """
 
     subsets: Subsets
@@ -307,10 +307,10 @@ class DesignContext:
     @property
     def budget(self) -> int:
         """Evaluations to spend at most: as asked for, else 200, or 15 a player if that is more, up
-        to 400, and never under 6 a player."""
+        to 400, and never under 10 a player (`benchmarks.wide designs`)."""
         if self.n_subsets is not None:
             return self.n_subsets
-        return max(200, min(15 * self.n_players, 400), 6 * self.n_players)
+        return max(200, min(15 * self.n_players, 400), 10 * self.n_players)
 
 
 @dataclass(frozen=True, eq=False)

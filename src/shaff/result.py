@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from shaff import wording
+from shaff._arrays import frozen
 from shaff._files import replacing
 from shaff._frames import Backend, make_frame
 from shaff._json import encoded, read_content
@@ -22,7 +23,8 @@ from shaff._version import __version__
 from shaff._words import counted, listed
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
-from shaff.inference import adjust_p_values, surely_above
+from shaff.inference import adjust_p_values, spanned_p_values, surely_above
+from shaff.interactions import Interactions
 from shaff.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
@@ -115,6 +117,8 @@ class EffectsResult:
         prediction, in slices of the rows.
     data : DataSummary or None
         How the table was read, and which columns go together.
+    interactions : Interactions or None
+        Of pairs of players, where they were asked for; see `ShapleyEffects.interactions`.
     call : str or None
         The Python call that gives this result again.
     versions : dict of str or None
@@ -164,6 +168,7 @@ class EffectsResult:
     directions: dict[str, str] | None = None
     curves: dict[str, FloatArray] | None = None
     data: DataSummary | None = None
+    interactions: Interactions | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -197,22 +202,24 @@ class EffectsResult:
             "p_values",
             "screened",
         ):
-            checked[field] = _frozen(getattr(self, field), (p,), field)
+            checked[field] = frozen(getattr(self, field), (p,), field)
         if self.others is not None:
             checked["others"] = {str(k): float(v) for k, v in self.others.items()}
-        checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
+        checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
         for field in ("per_output", "per_output_errors"):
             arrays = getattr(self, field)
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
         steps = 0 if self.convergence is None else len(self.convergence)
-        checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
+        checked["convergence"] = frozen(self.convergence, (steps, 2), "convergence")
         if self.directions is not None:
             checked["directions"] = {str(k): str(v) for k, v in self.directions.items()}
         if self.curves is not None:
             checked["curves"] = {str(k): _frozen_curve(c, k) for k, c in self.curves.items()}
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
+        if isinstance(self.interactions, Mapping):
+            checked["interactions"] = Interactions.from_content(self.interactions)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -418,8 +425,7 @@ class EffectsResult:
         found = self._estimates[:, i] - self._estimates[:, j]
         half = float(ndtri((1 + level) / 2)) * error
         low, high = float(found.min()), float(found.max())
-        distance = max(low, -high, 0.0)
-        p_value = 2 * float(ndtr(-distance / error)) if error > 0 else float(distance == 0)
+        p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
         return Difference(float(found[0]), error, low - half, high + half, p_value)
 
     def _place(self, player: str | int) -> int:
@@ -680,7 +686,9 @@ class EffectsResult:
         [0.1, 0.3]
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["data"] = None if self.data is None else self.data.content()
+        for name in ("data", "interactions"):
+            part = getattr(self, name)
+            content[name] = None if part is None else part.content()
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
         text = json.dumps(
             encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
@@ -742,6 +750,7 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        interactions: Interactions | None = None,
         local: LocalEffects | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
@@ -757,6 +766,8 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        interactions : Interactions or None
+            A section on them, if the result does not carry any; see `ShapleyEffects.interactions`.
         local : LocalEffects or None
             Rows to tell of besides, see `ShapleyEffects.explain`.
 
@@ -776,7 +787,12 @@ class EffectsResult:
         """
         from shaff.report import render
 
-        told = replace(self, call=call or self.call, data=data or self.data)
+        told = replace(
+            self,
+            call=call or self.call,
+            data=data or self.data,
+            interactions=interactions or self.interactions,
+        )
         page = render(told, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
@@ -850,18 +866,8 @@ def _check_level(level: float) -> None:
         raise InputError(f"level must lie between 0 and 1, got {level!r}.")
 
 
-def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
-    if array is None:
-        return None
-    copy = np.array(array, dtype=np.float64)
-    if copy.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
-    copy.setflags(write=False)
-    return copy
-
-
 def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
-    return _frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
+    return frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
 
 
 def _frozen_errors(
@@ -876,5 +882,5 @@ def _frozen_errors(
 
 
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
-    frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
-    return {name: array for name, array in frozen.items() if array is not None}
+    copies = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    return {name: array for name, array in copies.items() if array is not None}

@@ -18,21 +18,12 @@ from shaff._words import counted
 from shaff.data.drawn import AllRows
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
-from shaff.direction import Shape, negligible
 from shaff.evaluator import Checkpoint, Evaluator, fingerprint
-from shaff.explaining import Played, Unplayed
+from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.measuring import Measured, measure
-from shaff.progress import progress_bar
-from shaff.protocols import (
-    DesignContext,
-    Effects,
-    Game,
-    Proposal,
-    SolverContext,
-    Values,
-    some_rows,
-)
+from shaff.progress import Silent, progress_bar
+from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -73,8 +64,8 @@ def explain(
     model: Any = None,
     rest: AllRows | None = None,
 ) -> tuple[EffectsResult, Played | Unplayed]:
-    """From a problem to its result, and to what explains single rows; ``make`` is step 2, ``model``
-    what it was given besides. ``rest``: rows to measure on beyond those of the problem."""
+    """From a problem to its result, and to what answers further questions; ``make`` is step 2,
+    ``model`` what it was given besides, ``rest`` rows to measure on beyond the problem's."""
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
@@ -87,13 +78,15 @@ def explain(
         whole = None if rest is None else Whole(rest, problem, columns)
         run = Run(settings, cast, game, evaluator, whole)
         result = run.result()
+    evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
-    return replace(
+    result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
-    ), Played(problem, cast, game, columns, *run.solved)
+    )
+    return result, Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
 
 
 def _is_own(settings: Settings) -> bool:
@@ -151,7 +144,8 @@ class Run:
     whole: Whole | None = None
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
-    # The subsets that step 3 was given, and what it made of them.
+    # What the design knew; the subsets that step 3 was given, and what it made of them.
+    context: DesignContext = field(init=False)
     solved: tuple[Subsets, Effects] = field(init=False)
     measured: Measured | None = None
 
@@ -162,15 +156,17 @@ class Run:
 
     def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
-        context = self._context()
+        self.context = context = self._context()
         proposal, priced = self._price(context)
-        values = priced if self.whole is None else self._measure(self.whole, priced.subsets)
+        values = priced
+        if self.whole is not None:
+            values = replace(self._measure(self.whole, priced.subsets), means=priced.means)
         effects = self._solve(proposal, values, context)
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         rows = None if self.measured is None else self.measured.errors_of(values.subsets)
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear, rows)
-        result = replace(self._assemble(effects, values), **self._shapes(effects, priced))
+        result = self._assemble(effects, values)
         return result if errors is None else self._with_errors(result, errors)
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
@@ -187,27 +183,6 @@ class Run:
         )
         self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)
         return self.evaluator.price(subsets)
-
-    def _shapes(self, effects: Effects, values: Values) -> dict[str, Any]:
-        """Which way y goes as each player grows, from the values of some rows."""
-        means, problem = values.means, self.problem
-        if means is None or effects.linear_map is None or means.shape[2] > 1:
-            return {}
-        mean = np.average(problem.y, axis=0, weights=problem.weight)
-        local = effects.linear_map @ (np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean)
-        least = negligible(len(problem.X), float(np.sqrt(np.average(
-            (problem.y - mean) ** 2, weights=problem.weight[:, None]))))  # fmt: skip
-        rows, found = some_rows(len(problem.X)), {}
-        for k, player in enumerate(self.cast.kept):
-            columns = problem.players[k]
-            if len(columns) == 1 and not problem.categorical[columns[0]]:
-                shape = Shape.of(problem.X[rows, columns[0]], local[k], least)
-                found[self.cast.names[player]] = shape
-        known = {name: shape for name, shape in found.items() if shape is not None}
-        return {
-            "directions": {name: shape.direction for name, shape in known.items()},
-            "curves": {name: np.stack([shape.x, shape.y]) for name, shape in known.items()},
-        }
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
@@ -333,6 +308,7 @@ class Run:
     def _assemble(self, effects: Effects, values: Values) -> EffectsResult:
         v_all = float(values.v[0])
         first_order, total = self._sobol(v_all)
+        shapes = shapes_of(self.cast, effects, values.means)
         return EffectsResult(
             names=self.cast.names,
             effects=self._shared(effects.effects),
@@ -361,6 +337,8 @@ class Run:
             screened=self.cast.correlations if self._has_others else None,
             others=self._of_others(effect=effects.effects, raw_effect=effects.raw),
             convergence=self._convergence(),
+            directions=None if shapes is None else {k: s.direction for k, s in shapes.items()},
+            curves=None if shapes is None else {k: s.curve for k, s in shapes.items()},
         )
 
     def _convergence(self) -> FloatArray | None:

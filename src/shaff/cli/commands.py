@@ -78,6 +78,7 @@ def explain(
     estimator: options.Estimator = options.Learner.AUTO,
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
+    interactions: options.WithInteractions = False,
     published: options.Published = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -114,6 +115,9 @@ def explain(
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
     new_rows = None if wanted is None else wanted.new_rows(source, question, max_rows)
     result = effects.fit(question.X, question.y, **question.rows).result_
+    if interactions:
+        found = dataclasses.replace(effects.interactions(), target=target)
+        result = dataclasses.replace(result, interactions=found)
     notes, call = (*question.notes, *result.notes), public_call(context.obj)
     result = dataclasses.replace(result, target=target, notes=notes, call=call)
     rows = None if wanted is None else wanted.explain(effects, question, new_rows)

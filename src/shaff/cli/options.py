@@ -195,6 +195,14 @@ Tol = Annotated[
         rich_help_panel=COMPUTING,
     ),
 ]
+WithInteractions = Annotated[
+    bool,
+    typer.Option(
+        "--interactions",
+        help="Also which pairs of columns tell more together than apart; needs more subsets.",
+        rich_help_panel=COMPUTING,
+    ),
+]
 Published = Annotated[
     bool,
     typer.Option("--published", help="The paper's algorithm, exactly.", rich_help_panel=COMPUTING),

@@ -14,13 +14,14 @@ from shaff._words import enumerated
 
 if TYPE_CHECKING:
     from shaff import EffectsResult
+    from shaff.interactions import Interactions
     from shaff.local import LocalEffects
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 _FILE_WIDTH = 160
 _WIDE_ONLY = ("first-order", "total", "direction")
-MAX_PLAYERS = 50
+MAX_PLAYERS, MAX_PAIRS = 50, 12
 # Rows that are told one by one, and parts of each.
 MAX_ROWS, MAX_PARTS = 10, 6
 _ALPHA = 0.05
@@ -56,6 +57,24 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     console.print(Text(headline, style="bold"), soft_wrap=whole)
     for line in result.footer():
         console.print(_sentence(line), soft_wrap=whole)
+    if result.interactions is not None:
+        _print_interactions(result.interactions, console)
+
+
+def _print_interactions(found: Interactions, console: Console) -> None:
+    """The strongest pairs, and how to read them."""
+    console.print()
+    console.print(Text("Strongest interactions", style="bold"))
+    header, rows = found.table(found.order[:MAX_PAIRS])
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        is_number = name not in ("players", "95 % interval")
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for line in found.footer():
+        console.print(_sentence(line), soft_wrap=not console.is_terminal)
 
 
 def print_saved(paths: list[str], console: Console | None = None) -> None:

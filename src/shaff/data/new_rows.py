@@ -25,15 +25,26 @@ from shaff.errors import InputError
 
 # More of a text that was not there before says nothing about how the column is written.
 KNOWN_TEXT = 1_000_000
+_SEEN = (
+    "All of these are rows of the fit, which most of the learners have seen: explain() without "
+    "rows predicts them out of sample."
+)
 _UNSEEN = "has categories that were not there in fit: they are explained as missing ones."
 _MISSING = "has missing values, which it had not in fit: what they mean is a guess."
 
 
 class NewRows(NamedTuple):
-    """Rows as numbers, in the columns and codes of the table, and what to say about them."""
+    """Rows as numbers, in the columns and codes of the table, what to warn of, and what else to say
+    about them."""
 
     X: FloatArray
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that is to say."""
+        return (*self.warnings, *self.remarks)
 
 
 def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
@@ -68,7 +79,7 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
     missing = np.isnan(read).any(axis=0) > np.isnan(table.X).any(axis=0)
     notes = (*_said(unseen.any(axis=0), table, _UNSEEN), *_said(missing, table, _MISSING))
     read[unseen] = np.nan
-    return NewRows(read, notes)
+    return NewRows(read, notes, _seen(read, table.X))
 
 
 def _read_matrix(X: Any, table: Table, named: bool) -> FloatArray:
@@ -142,6 +153,15 @@ def _numbers(column: nw.Series[Any], name: str, spelled: Mapping[str, int] | Non
     if read.is_category and not np.isnan(read.values).all():
         raise InputError(f"Column {name!r} held numbers in fit; now it holds text.")
     return read.values
+
+
+def _seen(rows: FloatArray, known: FloatArray) -> tuple[str, ...]:
+    """Where rows tell who they are, whether all of these were there before."""
+    if len(rows) >= len(known):
+        return ()
+    before = {row.tobytes() for row in known}
+    told_apart = len(before) == len(known)
+    return (_SEEN,) if told_apart and all(row.tobytes() in before for row in rows) else ()
 
 
 def _is_unseen(read: FloatArray, table: Table) -> BoolArray:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shaff.errors import InputError
 from shaff.plots.beeswarm import BeeswarmDisplay
+from shaff.plots.comparison import ComparisonDisplay
 from shaff.plots.convergence import ConvergenceDisplay
 from shaff.plots.dependence import DependenceDisplay
 from shaff.plots.display import Display
 from shaff.plots.effects import EffectsDisplay
+from shaff.plots.interactions import InteractionsDisplay
 from shaff.plots.local_dependence import LocalDependenceDisplay
 from shaff.plots.outputs import OutputsDisplay
 from shaff.plots.sobol import SobolDisplay
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BeeswarmDisplay",
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "DependenceDisplay",
     "Display",
     "EffectsDisplay",
+    "InteractionsDisplay",
     "LocalDependenceDisplay",
     "OutputsDisplay",
     "SobolDisplay",

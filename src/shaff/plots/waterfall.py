@@ -111,6 +111,7 @@ class WaterfallDisplay(Display):
             ax.text(
                 max(start, end) + gap, place, f"{step:+.3g}".replace("-", "−"),
                 va="center", ha="left", fontsize=8, color=INK, zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
 
     def _dress(self, ax: Any, names: list[str], ends: FloatArray, span: float) -> None:

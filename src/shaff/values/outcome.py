@@ -145,7 +145,7 @@ class Outcome:
         corrected : float array of shape (n_subsets, n_rows, n_outputs) or None
             The errors less what the variance of the learner adds to them.
         means : float array of shape (n_subsets, n_some_rows, n_outputs) or None
-            Conditional means of `sample`, to be kept beside influences.
+            Conditional means of `sample`, to be kept beside influences with a single output.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Outcome:
         if corrected is None:
             del found["plain"]
         self._nothing_for_nothing(subsets, found)
-        if influences and means is not None:
+        if influences and means is not None and means.shape[2] == 1:
             found["means"] = means.astype(np.float32)
         return Values(subsets, **{name: a for name, a in found.items() if a is not None})
 
