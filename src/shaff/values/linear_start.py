@@ -127,7 +127,10 @@ class LinearStart:
 
     def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:
         """Predictions, shape (n_outputs, n_subsets, n_rows)."""
-        coefficients = self.coefficients(masks, penalty)
+        return self.apply(self.coefficients(masks, penalty), features)
+
+    def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
+        """Predictions by coefficients that are known already, of the same shape."""
         return np.stack(
             [
                 self.y_mean[k] + coefficients[:, :, k] @ (features - self._offset).T
