@@ -14,9 +14,11 @@ from shaff._typing import FloatArray
 from shaff._version import __version__
 from shaff._warn import warn
 from shaff._words import counted
+from shaff._work import engaged
+from shaff.checkpoint import Checkpoint, fingerprint
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
-from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.evaluator import Evaluator
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.progress import progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
@@ -57,6 +59,13 @@ def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
 ) -> EffectsResult:
     """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+    with engaged(problem.n_jobs):
+        return _explain(settings, problem, make, model)
+
+
+def _explain(
+    settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any
+) -> EffectsResult:
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:

@@ -230,6 +230,10 @@ class Problem:
         )
         return replace(self, table=table, players=[np.unique(place[p]) for p in self.players])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: a progress bar does not."""
+        return {**self.__dict__, "tell": say_nothing}
+
     def with_matrix(self, X: FloatArray) -> Problem:
         """The same question about another matrix of as many rows."""
         return replace(self, frame=X, table=replace(self.table, X=X))

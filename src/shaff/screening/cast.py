@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from scipy.special import chdtri
 from threadpoolctl import threadpool_limits
 
 from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._work import run_tasks
 from shaff.data.columns import Table
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
@@ -102,17 +102,15 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
     bounds = (FEWEST, MOST) if size is None else (size, size)
-    parallel = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
     with threadpool_limits(1, user_api="blas"):
-        chosen = parallel(delayed(_screened)(problem, fold.train, *bounds) for fold in folds)
+        screens = [(fold.train, *bounds) for fold in folds]
+        chosen = run_tasks(_screened, problem, screens, problem.n_jobs)
         plays = np.any(chosen, axis=0)
         if plays.all():
             return Cast.everybody(problem)
-        fits = parallel(
-            delayed(_scored)(problem, fold, kept, k)
-            for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))
-        )
-    return _cast(problem, seeds, folds, list(chosen), list(fits))
+        scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
+        fits = run_tasks(_scored, problem, scores, problem.n_jobs)
+    return _cast(problem, seeds, folds, chosen, fits)
 
 
 def cast_together(problem: Problem, size: int | None = None) -> Cast:

@@ -15,6 +15,7 @@ from shaff._seeds import LARGEST_SEED
 from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
+from shaff._work import current_engine, run_tasks
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -357,9 +358,33 @@ class ProjectedBoosting:
             for model, parts in zip(models, clones, strict=True)
             for k, clone in enumerate(parts)
         ]
-        ensembles = self._parallel(fit, tasks)
+        if current_engine() is None:
+            ensembles = self._parallel(fit, tasks)
+        else:
+            ensembles = self._fit_elsewhere(models, clones)
         for index, model in enumerate(models):
             model.set_trees(ensembles[index * n_outputs : (index + 1) * n_outputs])
+
+    def _fit_elsewhere(
+        self, models: list[BoostingFold], clones: list[list[Any]]
+    ) -> list[Ensemble]:
+        """The same by workers that have the data; ``clones`` become the fitted ones."""
+        native, places = boosters.takes_categories(self._estimator), range(self._data.y.shape[1])
+        tasks = [
+            (self._number(model), native, self._order(model), k, parts[k], model.target(k))
+            for model, parts in zip(models, clones, strict=True)
+            for k in places
+        ]
+        fitted = iter(run_tasks(_fit_fold, self._data, tasks, self._data.n_jobs))
+        ensembles = []
+        for parts in clones:
+            for k in places:
+                parts[k], ensemble = next(fitted)
+                ensembles.append(ensemble)
+        return ensembles
+
+    def _number(self, model: BoostingFold) -> int:
+        return next(k for k, fold in enumerate(self.folds) if fold is model.fold)
 
     def _order(self, model: BoostingFold) -> slice:
         """In every second fold the default booster sees the columns in the opposite order.
@@ -367,7 +392,7 @@ class ProjectedBoosting:
         Of equal splits a booster takes the first, so copies of a column would not share alike.
         Other boosters may have settings by the number of a column.
         """
-        odd = next(k for k, fold in enumerate(self.folds) if fold is model.fold) % 2
+        odd = self._number(model) % 2
         return slice(None, None, -1) if odd and self._staged else slice(None)
 
     def _grow(self) -> None:
@@ -543,6 +568,19 @@ class _HeldOut:
         """Views on some of the subsets."""
         products = None if self.products is None else self.products[subsets]
         return _HeldOut(self.residuals[subsets], self.stages[subsets], products)
+
+
+def _fit_fold(
+    data: Problem, number: int, native: bool, order: slice, output: int, clone: Any, y: FloatArray
+) -> tuple[Any, Ensemble]:
+    """One booster of one fold, from the data alone: what a worker is asked for."""
+    fold = data.folds(data.seed)[number]
+    columns = FoldColumns(data, fold, native)
+    X, categorical = columns.training(data.X[fold.train], output), columns.categorical
+    weight = None if data.sample_weight is None else data.sample_weight[fold.train]
+    fitted = boosters.fit(clone, X[:, order], y, weight, categorical[order])
+    ensemble = read_ensemble(fitted)
+    return fitted, ensemble.with_reversed_columns() if order.step == -1 else ensemble
 
 
 def _slices(n: int, size: int) -> list[slice]:
