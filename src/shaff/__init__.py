@@ -9,13 +9,16 @@ from shaff._version import __version__
 if TYPE_CHECKING:
     from shaff.designs.forest_paths import ForestPaths
     from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.many import ManyEffects, explain_many
     from shaff.result import EffectsResult, load_result
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
+    "ManyEffects",
     "ShapleyEffects",
     "__version__",
+    "explain_many",
     "load_result",
     "shapley_effects",
 ]
@@ -23,7 +26,9 @@ __all__ = [
 _HOMES = {
     "EffectsResult": "shaff.result",
     "ForestPaths": "shaff.designs.forest_paths",
+    "ManyEffects": "shaff.many",
     "ShapleyEffects": "shaff.effects",
+    "explain_many": "shaff.many",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",
 }

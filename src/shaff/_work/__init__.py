@@ -40,11 +40,12 @@ _current: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
 @contextmanager
-def engaged(n_jobs: int | None) -> Iterator[None]:
+def engaged(n_jobs: int | None, prefer: str = "threads") -> Iterator[None]:
     """Send tasks where ``joblib.parallel_config`` says, for as long as the block runs.
 
     What other libraries ask of joblib inside stays in threads of this process: their tasks are
-    many and small, and carry the table with each of them.
+    many and small, and carry the table with each of them. ``prefer="processes"`` sends tasks to
+    processes of this machine where joblib is told nothing.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def engaged(n_jobs: int | None) -> Iterator[None]:
     >>> current_engine() is None
     True
     """
-    engine = active_engine(n_jobs)
+    engine = active_engine(n_jobs, prefer)
     token = _current.set(engine)
     try:
         if engine is None:

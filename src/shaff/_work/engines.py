@@ -209,7 +209,7 @@ class RayEngine(Engine):
                     ray.cancel(reference)
 
 
-def active_engine(n_jobs: int | None) -> Engine | None:
+def active_engine(n_jobs: int | None, prefer: str = "threads") -> Engine | None:
     """What ``joblib.parallel_config`` names around this call; None for threads of this process.
 
     Examples
@@ -222,7 +222,7 @@ def active_engine(n_jobs: int | None) -> Engine | None:
     ...     active_engine(n_jobs=2).name
     'loky'
     """
-    backend, configured = get_active_backend(prefer="threads")
+    backend, configured = get_active_backend(prefer=prefer)
     if getattr(backend, "supports_sharedmem", False):
         return None
     wanted = configured if n_jobs is None else n_jobs

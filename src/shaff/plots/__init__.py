@@ -13,6 +13,7 @@ from shaff.plots.convergence import ConvergenceDisplay
 from shaff.plots.dependence import DependenceDisplay
 from shaff.plots.display import Display
 from shaff.plots.effects import EffectsDisplay
+from shaff.plots.many import ManyDisplay
 from shaff.plots.outputs import OutputsDisplay
 from shaff.plots.sobol import SobolDisplay
 
@@ -24,6 +25,7 @@ __all__ = [
     "DependenceDisplay",
     "Display",
     "EffectsDisplay",
+    "ManyDisplay",
     "OutputsDisplay",
     "SobolDisplay",
     "plot_result",
