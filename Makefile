@@ -121,7 +121,7 @@ endef
 	$(call install,plot)
 
 .venv/.test: $(WHEEL)/.built
-	$(call install,paper$(comma)files,--group test --group front --group lint)
+	$(call install,paper$(comma)files$(comma)distributed,--group test --group front --group lint)
 
 # make core-test ON=3.12: in an environment of its own, if this machine has that Python.
 ifdef ON

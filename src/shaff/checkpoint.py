@@ -122,8 +122,8 @@ class Checkpoint:
     >>> from shaff.subsets import Subsets
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Checkpoint(folder, b"run").save(Values(Subsets.full(3), np.array([0.5])), False)
-    ...     [(values.v.tolist(), with_rows) for values, with_rows in Checkpoint(folder, b"run").news()]
-    [([0.5], False)]
+    ...     [values.v.tolist() for values, with_rows in Checkpoint(folder, b"run").news()]
+    [[0.5]]
     """
 
     def __init__(self, place: str | os.PathLike[str], fingerprint: bytes) -> None:
@@ -179,9 +179,7 @@ def _to_bytes(values: Values, influences: bool) -> bytes:
     arrays = {field.name: getattr(values, field.name) for field in fields(values)}
     arrays["subsets"] = values.subsets.masks()
     body = io.BytesIO()
-    np.savez(
-        body, with_rows=influences, **{name: a for name, a in arrays.items() if a is not None}
-    )
+    np.savez(body, with_rows=influences, **{name: a for name, a in arrays.items() if a is not None})
     data = body.getvalue()
     return FORMAT + hashlib.sha256(data).digest() + len(data).to_bytes(8, "little") + data
 

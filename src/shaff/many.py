@@ -14,10 +14,10 @@ from shaff._frames import Backend, make_frame
 from shaff._seeds import draw_seed
 from shaff._typing import IntpArray
 from shaff._words import counted
-from shaff._work import current_engine, engaged, stream_tasks
+from shaff._work import current_engine, engaged, stream_outcomes
 from shaff.data.columns import collected, is_frame, library_of, take_rows
 from shaff.effects import ShapleyEffects
-from shaff.errors import InputError, UserError, WorkersLostError
+from shaff.errors import InputError, UserError
 from shaff.plots.many import ManyDisplay
 from shaff.progress import progress_bar
 from shaff.result import EffectsResult
@@ -109,7 +109,7 @@ class ManyEffects:
             yield {**self._labels(key), "player": result.names[j], **numbers, **same, "failure": ""}
 
     def _failed_row(self, key: Key) -> dict[str, Any]:
-        empty = {name: np.nan for name in (*_NUMBERS, "explained_variance", "n_rows")}
+        empty = dict.fromkeys((*_NUMBERS, "explained_variance", "n_rows"), np.nan)
         return {**self._labels(key), "player": "", **empty, "failure": self.failures[key]}
 
     def _labels(self, key: Key) -> dict[str, str]:
@@ -140,7 +140,9 @@ class ManyEffects:
         lines = [f"{counted(len(self.results), 'result')} by {' and '.join(self.dimensions)}"]
         for key, result in list(self.results.items())[:10]:
             first = [f"{result.names[j]} {result.effects[j]:.3f}" for j in result.order[:3]]
-            lines.append(f"  {self._label(key)}: {result.explained_variance:.3f} ({', '.join(first)})")
+            lines.append(
+                f"  {self._label(key)}: {result.explained_variance:.3f} ({', '.join(first)})"
+            )
         more = len(self.results) - 10
         lines += [f"  and {more} more"] * (more > 0)
         failures = list(self.failures.items())[:10]
@@ -259,18 +261,14 @@ def _outcomes(
     table: _Table, jobs: list[tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[int, EffectsResult | str]]:
     """Number of each job, and its result or why there is none."""
-    engine, left = current_engine(), set(range(len(jobs)))
+    engine = current_engine()
     if engine is None:
         here = _Table(**{**vars(table), "settings": {**table.settings, "n_jobs": n_jobs}})
         yield from ((number, _explain_one(here, *job)) for number, job in enumerate(jobs))
         return
-    try:
-        for number, outcome in stream_tasks(engine, _explain_one, table, jobs):
-            left.discard(number)
-            yield number, outcome
-    except WorkersLostError as error:
-        # Others are done: it is these that workers do not survive.
-        yield from ((number, str(error)) for number in sorted(left))
+    for number, outcome in stream_outcomes(engine, _explain_one, table, jobs):
+        # One that no worker survives is a failure as any other.
+        yield number, outcome.value if outcome.error is None else str(outcome.error)
 
 
 def _explain_one(table: _Table, *job: str | None) -> EffectsResult | str:

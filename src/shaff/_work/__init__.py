@@ -15,18 +15,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import joblib
 import numpy as np
 
 from shaff._threads import Cancel, run_in_threads
-from shaff._work.engines import Engine, active_engine
+from shaff._work.engines import Engine, Tasks, active_engine
 from shaff._work.parcel import new_key, pack
 from shaff._work.worker import Outcome
 from shaff.errors import WorkersLostError
 
-__all__ = ["Engine", "current_engine", "engaged", "in_blocks", "run_tasks", "stream_tasks"]
+__all__ = [
+    "Engine",
+    "current_engine",
+    "engaged",
+    "in_blocks",
+    "run_tasks",
+    "stream_outcomes",
+    "stream_tasks",
+]
 
 # Times that lost work is sent anew when nothing came back in between.
 # Fewer, and a restart of the cluster ends the run; more, and a task that kills its worker does so.
@@ -80,7 +89,7 @@ def in_blocks(n_things: int) -> list[range]:
     engine = current_engine()
     n_blocks = n_things if engine is None else min(n_things, 2 * engine.n_workers)
     edges = np.linspace(0, n_things, n_blocks + 1).astype(int)
-    return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [range(a, b) for a, b in pairwise(edges.tolist())]
 
 
 def run_tasks(
@@ -126,30 +135,46 @@ def stream_tasks(
     engine: Engine, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
     """Number and value of each task as it is done; an error of the function is raised here."""
-    for number, outcome in _outcomes(engine, function, shared, tasks):
+    for number, outcome in stream_outcomes(engine, function, shared, tasks):
         yield number, outcome.get()
 
 
-def _outcomes(
+def stream_outcomes(
     engine: Engine, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Outcome]]:
-    """Until every task has one; what is lost on the way is sent anew."""
+    """The same with the error of a task in its outcome; the others go on.
+
+    What is lost with its workers is sent anew; the second time in a row one task alone, so that
+    one which kills its workers is found out.
+    """
     pending, faults = dict(enumerate(tasks)), 0
     while pending:
+        first = next(iter(pending))
+        some = dict(pending) if faults < 2 else {first: pending[first]}
         try:
-            key, handle = _ship(engine, shared)
-            for number, outcome in engine.run(key, handle, function, dict(pending)):
-                if not isinstance(outcome, Outcome):
-                    raise TypeError(f"the engine returned {outcome!r}")
+            for number, outcome in _attempt(engine, function, shared, some):
                 faults = 0
                 del pending[number]
                 yield number, outcome
         except (Exception, asyncio.CancelledError) as fault:
             faults += 1
             if faults > MAX_FAULTS:
-                raise WorkersLostError(_sentence(engine, fault)) from fault
-            _forget(shared)
-            time.sleep(PATIENCE * 2 ** (faults - 1))
+                faults = 0
+                del pending[first]
+                yield first, Outcome(error=WorkersLostError(_sentence(engine, fault)))
+            else:
+                _forget(shared)
+                time.sleep(PATIENCE * 2 ** (faults - 1))
+
+
+def _attempt(
+    engine: Engine, function: Callable[..., Any], shared: Any, tasks: Tasks
+) -> Iterator[tuple[int, Outcome]]:
+    key, handle = _ship(engine, shared)
+    for number, outcome in engine.run(key, handle, function, tasks):
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"the engine returned {outcome!r}")
+        yield number, outcome
 
 
 def _ship(engine: Engine, shared: Any) -> tuple[str, Any]:

@@ -193,8 +193,7 @@ class RayEngine(Engine):
         """As they are done, a few for each worker under way."""
         import ray
 
-        waiting, numbers = list(tasks.items()), {}
-        waiting.reverse()
+        waiting, numbers = list(tasks.items())[::-1], dict[Any, int]()
         try:
             while waiting or numbers:
                 while waiting and len(numbers) < QUEUED * self.n_workers:

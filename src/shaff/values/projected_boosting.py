@@ -365,9 +365,7 @@ class ProjectedBoosting:
         for index, model in enumerate(models):
             model.set_trees(ensembles[index * n_outputs : (index + 1) * n_outputs])
 
-    def _fit_elsewhere(
-        self, models: list[BoostingFold], clones: list[list[Any]]
-    ) -> list[Ensemble]:
+    def _fit_elsewhere(self, models: list[BoostingFold], clones: list[list[Any]]) -> list[Ensemble]:
         """The same by workers that have the data; ``clones`` become the fitted ones."""
         native, places = boosters.takes_categories(self._estimator), range(self._data.y.shape[1])
         tasks = [
