@@ -31,3 +31,11 @@ def test_results_of_every_format_are_read(version, tmp_path):
     assert (result.confidence_interval().low < result.effects).all()
     result.to_json(tmp_path / "again.json")
     assert load_result(tmp_path / "again.json").effects.tolist() == result.effects.tolist()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_format_lacks_is_none_and_the_report_does_without(version, tmp_path):
+    result = load_result(KEPT[version - 1])
+    assert (result.plain_effects is None) is (version == 1)
+    assert result.data is result.screened is result.convergence is result.call is None
+    assert "smoker" in result.to_html(tmp_path / "r.html").read_text(encoding="utf-8")

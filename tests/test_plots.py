@@ -228,7 +228,7 @@ def test_effects_that_may_be_nothing_are_pale():
 def test_small_effects_get_more_digits():
     result = make_result(3, effects=[0.0001, 0.0008, 0.0012], explained_variance=0.0021)
     ax = result.plot().ax_
-    assert [text.get_text() for text in ax.texts] == ["0.0012", "0.0008", "0.0001"]
+    assert [text.get_text() for text in ax.texts] == ["0.00120", "0.00080", "0.00010"]
     assert "all inputs together: 0.0021" in ax.get_xlabel()
 
 

@@ -187,7 +187,7 @@ def test_digits_follow_small_effects():
     )  # fmt: skip
     rows = re.findall(r"<tr data-place.*?</tr>", render(tiny), re.S)
     numbers = re.findall(r'<td class="number">([\d.]+)</td>', rows[0])
-    assert numbers[0] == "0.00060"
+    assert numbers[0] == "0.000600"
 
 
 @pytest.mark.parametrize("clone", [rich_result, lambda: many_players(30)])

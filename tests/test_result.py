@@ -4,7 +4,6 @@ import json
 import pickle
 import struct
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -327,23 +326,6 @@ def test_explained_interval_stays_within_its_range():
     plain = dataclasses.replace(result, plain_explained_variance=0.9)
     assert plain.explained_interval()[0] == pytest.approx(0.9 - 0.1959964)
     assert make_result().explained_interval() is None
-
-
-# Formats of old -----------------------------------------------------------------------------------
-
-OLD = Path(__file__).parent / "results_of_old_versions"
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_results_of_old_versions_are_read(version, tmp_path):
-    result = load_result(OLD / f"version-{version}.json")
-    assert result.names == ("a", "b <c>", "ü")
-    assert result.effects.tolist() == [0.25, 0.125, 0.0]
-    assert (result.plain_effects is None) is (version == 1)
-    assert result.data is result.screened is result.convergence is result.call is None
-    again = load_result(result.to_json())
-    assert_same(result, again)
-    assert "b &lt;c&gt;" in result.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_frame_backend_is_checked():

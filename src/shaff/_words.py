@@ -75,17 +75,17 @@ def enumerated(words: Sequence[str]) -> str:
 
 
 def decimals(largest: float) -> int:
-    """Digits after the point that tell numbers up to ``largest`` apart: three or more.
+    """Digits after the point, three or more: two of them tell tenths of ``largest`` apart.
 
     Examples
     --------
     >>> from shaff._words import decimals
     >>> decimals(0.4), decimals(0.012), decimals(0.0012)
-    (3, 3, 4)
+    (3, 4, 5)
     """
     if not 0 < abs(largest) < math.inf:
         return 3
-    return min(max(3, 2 - math.floor(math.log10(abs(largest))) - 1), 8)
+    return min(max(3, 2 - math.floor(math.log10(abs(largest)))), 8)
 
 
 def percent(share: float, digits: int = 0) -> str:
