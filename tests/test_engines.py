@@ -147,7 +147,6 @@ def test_a_default_fit_is_the_same_bits():
 def test_tasks(engine, tmp_path, monkeypatch):
     """In one cluster: order, shipping once, errors of ours, and workers that are killed."""
     monkeypatch.setattr(_work, "PATIENCE", 0.01)
-    monkeypatch.setattr(_work, "MAX_FAULTS", 2)
     shared = Shared(x=np.arange(50_000.0))
     with engine(), engaged(None):
         found = run_tasks(engine_tasks.scaled, shared, [(k,) for k in range(5)], None)
@@ -166,15 +165,22 @@ def test_tasks(engine, tmp_path, monkeypatch):
 
         tasks = [(tmp_path, k) for k in range(6)]
         assert run_tasks(engine_tasks.killed_once, shared, tasks, None) == list(range(6))
-        with pytest.raises(WorkersLostError, match="were lost 3 times in a row"):
-            run_tasks(engine_tasks.deadly, shared, [(0,)], None)
-        assert run_tasks(engine_tasks.scaled, shared, [(0,)], None)[0].sum() == 0
 
 
 class Shared(dict):
     """One that can be referred to weakly."""
 
     __hash__ = object.__hash__
+
+
+def test_workers_that_are_lost_again_and_again_end_the_run(monkeypatch):
+    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    monkeypatch.setattr(_work, "MAX_FAULTS", 0)
+    shared = Shared(x=np.zeros(1))
+    with loky(), engaged(None):
+        with pytest.raises(WorkersLostError, match=r"\(loky\) were lost 1 times in a row"):
+            run_tasks(engine_tasks.deadly, shared, [(0,)], None)
+        assert run_tasks(engine_tasks.scaled, shared, [(0,), (1,)], None)[1].sum() == 0
 
 
 def test_progress_counts_what_comes_back():
