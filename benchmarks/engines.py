@@ -14,7 +14,7 @@ Each case leaves a line in the file, and what the file has is skipped.
   new cluster goes on from the checkpoint. Same bits? Is any subset in the checkpoint twice?
 - ``segments``: 50 segments, one of them broken, by one worker and by two, in turns.
 - ``soak``: memory of one process over 200 fits.
-- ``kills``: a checkpointed run gets SIGKILL 20 times at random moments, and ends with the same bits.
+- ``kills``: a checkpointed run gets SIGKILL 20 times at random moments; same bits at the end?
 """
 
 from __future__ import annotations
@@ -186,7 +186,8 @@ import sys
 import distributed, joblib
 from benchmarks.engines import job
 if __name__ == "__main__":
-    with distributed.Client(f"tcp://127.0.0.1:{sys.argv[1]}"), joblib.parallel_config(backend="dask"):
+    address = f"tcp://127.0.0.1:{sys.argv[1]}"
+    with distributed.Client(address), joblib.parallel_config(backend="dask"):
         print(job(n_rows=3000, checkpoint=sys.argv[2]), flush=True)
 """
 

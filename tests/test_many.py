@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from shaff import ShapleyEffects, _work, explain_many
+from shaff.cli import main
 from shaff.errors import InputError
 
 SETTINGS = {"estimator": "smooth", "random_state": 0}
@@ -142,3 +143,22 @@ def test_nothing_to_draw():
     many = explain_many(np.zeros((3, 1)), np.zeros(3), **SETTINGS)
     with pytest.raises(InputError, match="nothing to draw"):
         many.plot()
+
+
+def test_the_command_line_explains_segments(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(60).drop("u").write_csv("data.csv")
+    words = ["explain", "data.csv", "--target", "t", "--by", "town", "--estimator", "smooth"]
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--jobs", "1", "--csv", "all.csv", "--plot", "all.png"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3 results by segment\n  Oslo: ")
+    saved = pl.read_csv("all.csv")
+    assert saved.columns[:3] == ["segment", "player", "effect"]
+    assert saved.height == 9
+    assert (tmp_path / "all.png").exists()
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--json", "all.json"])
+    assert stop.value.code == 2
+    assert "leave out --json and --html" in capsys.readouterr().err

@@ -93,12 +93,21 @@ class ManyEffects:
         >>> many.to_frame("polars").shape
         (20, 11)
         """
-        rows = [row for key in self.results for row in self._rows(key, level)]
-        rows += [self._failed_row(key) for key in self.failures]
-        columns = {name: [row[name] for row in rows] for name in (*self.dimensions, *_COLUMNS)}
+        rows = self.rows(level)
+        columns = {name: [row[name] for row in rows] for name in self.columns}
         texts = (*self.dimensions, "player", "failure")
         typed = {k: c if k in texts else np.array(c, dtype=float) for k, c in columns.items()}
         return make_frame(typed, backend or self.library or "pandas")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the table."""
+        return (*self.dimensions, *_COLUMNS)
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The table of `to_frame` row by row, without a library of frames."""
+        rows = [row for key in self.results for row in self._rows(key, level)]
+        return rows + [self._failed_row(key) for key in self.failures]
 
     def _rows(self, key: Key, level: float) -> Iterator[dict[str, Any]]:
         result = self.results[key]
@@ -128,24 +137,32 @@ class ManyEffects:
         -------
         ManyDisplay
         """
+        return self.display().plot(ax, max_players)
+
+    def display(self) -> ManyDisplay:
+        """The picture, not drawn yet."""
         if not self.results:
             raise InputError("All of them failed: there is nothing to draw.")
         labelled = {self._label(key): result for key, result in self.results.items()}
-        return ManyDisplay.from_results(labelled).plot(ax, max_players)
+        return ManyDisplay.from_results(labelled)
 
     def _label(self, key: Key) -> str:
         return " / ".join(self._labels(key).values())
 
     def __repr__(self) -> str:
+        return self.summary(max_results=10)
+
+    def summary(self, max_results: int = 100) -> str:
+        """A line for each result: what is explained, and by whom most; then the failures."""
         lines = [f"{counted(len(self.results), 'result')} by {' and '.join(self.dimensions)}"]
-        for key, result in list(self.results.items())[:10]:
+        for key, result in list(self.results.items())[:max_results]:
             first = [f"{result.names[j]} {result.effects[j]:.3f}" for j in result.order[:3]]
             lines.append(
                 f"  {self._label(key)}: {result.explained_variance:.3f} ({', '.join(first)})"
             )
-        more = len(self.results) - 10
+        more = len(self.results) - max_results
         lines += [f"  and {more} more"] * (more > 0)
-        failures = list(self.failures.items())[:10]
+        failures = list(self.failures.items())[:max_results]
         lines += [f"  {self._label(key)} failed: {reason}" for key, reason in failures]
         return "\n".join(lines)
 
