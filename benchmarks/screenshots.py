@@ -20,8 +20,8 @@ from sklearn.datasets import load_wine
 
 from benchmarks.browser import chromium
 from shaff import EffectsResult, ShapleyEffects
-from shaff.datasets import load_diabetes
-from shaff.plots import EffectsDisplay, plot_result
+from shaff.datasets import experiment_2, load_diabetes
+from shaff.plots import EffectsDisplay, InteractionsDisplay, plot_result
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDE, PHONE = {"width": 1100, "height": 900}, {"width": 390, "height": 844}
@@ -98,6 +98,23 @@ def shoot_reports(browser, made: dict[str, EffectsResult], folder: Path) -> None
         page.close()
 
 
+def draw_interactions() -> None:
+    """The heat map of experiment 2."""
+    exp = experiment_2(n=3000, random_state=0)
+    frame = pd.DataFrame(exp.X, columns=list(exp.names))
+    found = ShapleyEffects("boosting", random_state=0).fit(frame, exp.y).interactions()
+    InteractionsDisplay.from_interactions(found).save(IMAGES / "plot-interactions.png")
+
+
+def shoot_rows() -> None:
+    """Pictures of single rows."""
+    X, y = diabetes()
+    local = ShapleyEffects(random_state=0).fit(X, y).explain()
+    local.beeswarm().save(IMAGES / "plot-beeswarm.png")
+    local.waterfall(7).save(IMAGES / "plot-waterfall.png")
+    local.dependence("bmi").save(IMAGES / "plot-local-dependence.png")
+
+
 def shoot_html(browser, html: str, name: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 200}, device_scale_factor=1.5)
     page.set_content(html)
@@ -146,6 +163,8 @@ def main() -> None:
         display = plot_result(made[result], kind, max_players=max_players)
         display.save(IMAGES / f"{name}.png", **options)
     EffectsDisplay.from_result(made["demo"]).save(IMAGES / "demo.png")
+    draw_interactions()
+    shoot_rows()
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         shoot_reports(browser, made, Path(folder))
         shoot_html(browser, notebook(made["demo"]), "notebook", 760)

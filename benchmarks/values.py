@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
@@ -112,7 +112,7 @@ def retraining(quick: bool) -> None:
         truth = exp.value(subsets)
         boosting = ProjectedBoosting(Problem.of(exp.X, exp.y, random_state=0), start=start)
         n_trees = boosting.n_trees_ or 250
-        booster = default_booster(len(exp.y)).set_params(max_iter=n_trees, random_state=0)
+        booster = scikit_learn_booster(len(exp.y), n_trees)
         forest = RandomForestRegressor(100, max_features=1 / 3, min_samples_leaf=5, random_state=0)
         with threadpool_limits(1):
             anew = {"forest": retrained(forest, exp, subsets),
@@ -138,10 +138,25 @@ def cost(quick: bool) -> None:
 
 
 def refit_folds(boosting: ProjectedBoosting, exp: Experiment) -> None:
-    booster = default_booster(len(exp.y)).set_params(max_iter=boosting.n_trees_, random_state=0)
+    booster = scikit_learn_booster(len(exp.y), boosting.n_trees_)
     with threadpool_limits(1):
         for fold in boosting.folds:
             clone(booster).fit(exp.X[fold.train], exp.y[fold.train])
+
+
+def scikit_learn_booster(n_rows: int, n_trees: int) -> HistGradientBoostingRegressor:
+    """The default booster as scikit-learn would grow it."""
+    ours = default_booster(n_rows)
+    return HistGradientBoostingRegressor(
+        max_iter=n_trees,
+        learning_rate=ours.learning_rate,
+        max_leaf_nodes=ours.max_leaf_nodes,
+        min_samples_leaf=ours.min_samples_leaf,
+        l2_regularization=ours.shrinkage,
+        max_features=ours.max_features,
+        early_stopping=False,
+        random_state=0,
+    )
 
 
 def timed(function: Callable[[], object]) -> float:
@@ -154,7 +169,7 @@ def growth(quick: bool) -> None:
     """Time in n, p and the number of subsets; 100 trees, constant start."""
     print("growth (100 trees x 5 folds, constant start, one thread): ms per subset")
     rng = np.random.default_rng(0)
-    base, booster = (2000, 15, 64), default_booster(2000).set_params(max_iter=100)
+    base, booster = (2000, 15, 64), scikit_learn_booster(2000, 100)
     grid = {
         "n": [(n, 15, 64) for n in ((1000, 2000, 4000) if quick else (1000, 4000, 16_000, 64_000))],
         "p": [(2000, p, 64) for p in ((15, 60) if quick else (15, 60, 240))],
@@ -229,7 +244,7 @@ def agreement(quick: bool) -> None:
 
     n_trees = 50 if quick else 250
     libraries = {
-        "HistGradientBoosting": default_booster(3000).set_params(max_iter=n_trees),
+        "HistGradientBoosting": scikit_learn_booster(3000, n_trees),
         "LightGBM": LGBMRegressor(n_estimators=n_trees, learning_rate=0.07, num_leaves=20,
                                   min_child_samples=5, reg_lambda=5.0,
                                   feature_fraction_bynode=0.5),

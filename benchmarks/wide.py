@@ -11,10 +11,11 @@
 Every run leaves a line in its file, and those that the file has are not run again: a command that
 was stopped goes on where it was. `report` prints what a file has so far, with standard errors.
 
-- nulls: p-values of inputs without effect, and of one with an effect of 0.03 (`power`);
+- nulls: p-values of inputs without effect, and of one with an effect of 0.03 (`power`); the cases
+  of `benchmarks.wide_data.TUNING` are for choosing between tests;
 - retention: columns with effects of 0.03 and 0.015 among nulls: how often do they play;
 - bounds: the same with whole fits: how often are the upper bounds of dropped columns right;
-- optimism: v of all by the fit, beside v of the same models on 20 000 fresh rows;
+- optimism: v of all, beside v of the same models on 20 000 fresh rows ("p40 quick": on 4000);
 - time: 20 true columns among p, n = 5000: CPU seconds, memory, and how many are in the top 25;
 - designs: error of the effects that the design leaves by number of players, and its CPU time.
 """
@@ -26,14 +27,15 @@ import resource
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.fresh import held_out_and_fresh
 from benchmarks.lines import Record, fill, read
+from benchmarks.wide_data import NULLS, TUNING, Data, shape, wide
 from shaff import ShapleyEffects
 from shaff._typing import FloatArray
 from shaff.data.problem import Given, read_problem
@@ -45,19 +47,6 @@ from shaff.screening import Cast
 from shaff.settings import Settings
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
-from shaff.values import make_values
-
-Rng = np.random.Generator
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """A data set, and what is true of it: columns that have no effect, effects of some others."""
-
-    X: Any
-    y: FloatArray
-    nulls: list[int]
-    known: dict[int, float]
 
 
 def fit(data: Data, seed: int, **settings: Any) -> EffectsResult:
@@ -70,108 +59,8 @@ def fit(data: Data, seed: int, **settings: Any) -> EffectsResult:
 # Level and power -------------------------------------------------------------------------------
 
 
-def signal(rng: Rng, n: int) -> tuple[FloatArray, FloatArray]:
-    """Two inputs, and half of a variance of 1 that they explain: a line and a wave."""
-    X = rng.standard_normal((n, 2))
-    wave = np.sin(2 * X[:, 1]) * np.sqrt(2 / (1 - np.exp(-8)))
-    return X, np.sqrt(0.3) * X[:, 0] + np.sqrt(0.2) * wave
-
-
-def with_dummies(rng: Rng, dummies: FloatArray, noise: FloatArray | None = None) -> Data:
-    """The signal, the dummies, and noise that is half of the variance."""
-    X, mean = signal(rng, len(dummies))
-    noise = rng.standard_normal(len(X)) if noise is None else noise / noise.std()
-    X = np.column_stack([X, dummies])
-    return Data(X, mean + np.sqrt(0.5) * noise, list(range(2, X.shape[1])), {})
-
-
-def correlated(rng: Rng) -> Data:
-    common = rng.standard_normal((300, 1))
-    return with_dummies(rng, np.sqrt(0.8) * common + np.sqrt(0.2) * rng.standard_normal((300, 4)))
-
-
-def copied(rng: Rng) -> Data:
-    d = rng.standard_normal((300, 2))
-    return with_dummies(rng, np.column_stack([d, d[:, 0], d[:, 0] + 0.01 * d[:, 1]]))
-
-
-def t3(rng: Rng) -> Data:
-    return with_dummies(rng, rng.standard_normal((300, 4)), rng.standard_t(3, 300))
-
-
-def uneven(rng: Rng) -> Data:
-    """The noise has a variance that a dummy drives."""
-    d = rng.standard_normal((300, 4))
-    return with_dummies(rng, d, np.exp(0.7 * d[:, 0]) * rng.standard_normal(300))
-
-
-def factor(rng: Rng) -> Data:
-    import pandas as pd
-
-    data = with_dummies(rng, rng.standard_normal((300, 2)))
-    frame = pd.DataFrame(data.X, columns=list("abcd"))
-    frame["level"] = [f"level {k}" for k in rng.integers(50, size=300)]
-    return Data(frame, data.y, [2, 3, 4], {})
-
-
-def noise(n: int, p: int) -> Callable[[Rng], Data]:
-    def draw(rng: Rng) -> Data:
-        return Data(rng.standard_normal((n, p)), rng.standard_normal(n), list(range(p)), {})
-
-    return draw
-
-
-def power(rng: Rng) -> Data:
-    """Ten columns: effects of 0.2, 0.2, 0.07 and 0.03, and nulls."""
-    X = rng.standard_normal((300, 10))
-    y = X[:, :4] @ np.sqrt([0.2, 0.2, 0.07, 0.03]) + np.sqrt(0.5) * rng.standard_normal(300)
-    return Data(X, y, list(range(4, 10)), {3: 0.03})
-
-
-def wide(n: int, p: int, bent: bool) -> Callable[[Rng], Data]:
-    """Effects of 0.12 (three), 0.03 (three) and 0.015 (three) among nulls.
-
-    With bends every second effect is a wave, a square or a step of its column.
-    """
-
-    def draw(rng: Rng) -> Data:
-        X, effects = rng.standard_normal((n, p)), np.repeat([0.12, 0.03, 0.015], 3)
-        columns = rng.permutation(p)[: len(effects)]
-        parts = [shape(k, X[:, j], bent) for k, j in enumerate(columns)]
-        y = np.sqrt(effects) @ parts + np.sqrt(1 - effects.sum()) * rng.standard_normal(n)
-        nulls = sorted(set(range(p)) - set(columns.tolist()))
-        return Data(X, y, nulls, {int(j): float(e) for j, e in zip(columns, effects, strict=True)})
-
-    return draw
-
-
-def shape(k: int, x: FloatArray, bent: bool) -> FloatArray:
-    """A function of a column with mean 0 and variance 1."""
-    bends = (
-        x,
-        np.sin(2 * x) * np.sqrt(2 / (1 - np.exp(-8))),
-        (x**2 - 1) / np.sqrt(2),
-        np.where(x > 0, 1.0, -1.0),
-    )
-    return np.asarray(bends[k % len(bends)] if bent else x)
-
-
-NULLS: dict[str, Callable[[Rng], Data]] = {
-    "correlated": correlated,
-    "copied": copied,
-    "t3": t3,
-    "uneven": uneven,
-    "factor": factor,
-    "noise60": noise(60, 4),
-    "noise100": noise(100, 4),
-    "power": power,
-    "wide40": wide(300, 40, True),
-    "wide200": wide(1000, 200, True),
-}
-
-
 def run_null(case: str, seed: int) -> Record:
-    data = NULLS[case](np.random.default_rng([seed, 14]))
+    data = {**NULLS, **TUNING}[case](np.random.default_rng([seed, 14]))
     result = fit(data, seed)
     return {
         "nulls": data.nulls,
@@ -182,6 +71,7 @@ def run_null(case: str, seed: int) -> Record:
         ),
         "p": rounded(result.null_test(adjust=None)),
         "holm": rounded(result.null_test()),
+        "errors": {name: rounded(e) for name, e in (result.standard_errors or {}).items()},
     }
 
 
@@ -245,37 +135,16 @@ def run_bounds(case: str, seed: int) -> Record:
 
 # Is v what new rows say ------------------------------------------------------------------------
 
-FRESH = 20_000
-OPTIMISM = {f"p{p}": wide(1000, p, True) for p in (40, 200, 1000)}
+# Columns and fresh rows. A fit takes 4000 of these at a time; the quick cases have no more.
+OPTIMISM = {f"p{p}": (p, 20_000) for p in (40, 200, 1000)}
+QUICK = {f"{case} quick": (p, 4000) for case, (p, _) in OPTIMISM.items()}
 
 
 def run_optimism(case: str, seed: int) -> Record:
-    """v of all players, others among them, beside the same models on fresh rows.
-
-    Data and fresh rows are two parts of one draw. Fresh rows are predicted by the average of the
-    models of all folds and runs, which is a little better than the single models that v is
-    measured with.
-    """
-    rng = np.random.default_rng([seed, 14])
-    p = int(case[1:])
-    both = wide(1000 + FRESH, p, True)(rng)
-    data = Data(both.X[:1000], both.y[:1000], both.nulls, both.known)
-    cast = cast_of(data, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        values = make_values(None, cast.problem).values
-    full = Subsets.full(values.n_players)
-    measured = values.values(full)
-    fresh = cast.rows(both.X[1000:])
-    blocks = np.array_split(fresh, 10)
-    predicted = np.concatenate([values.predict(full, block)[0, :, 0] for block in blocks])
-    y = both.y[1000:]
-    return {
-        "plain": float(measured.v_plain[0]),
-        "corrected": float(measured.v[0]),
-        "fresh": float(1 - np.mean((y - predicted) ** 2) / y.var()),
-        "n_players": values.n_players,
-    }
+    """v of all players, others among them, beside the same models on fresh rows."""
+    p, n_fresh = {**OPTIMISM, **QUICK}[case]
+    both = wide(1000 + n_fresh, p, True)(np.random.default_rng([seed, 14]))
+    return dict(held_out_and_fresh(both.X, both.y, 1000, seed))
 
 
 # Time and memory -------------------------------------------------------------------------------
@@ -429,11 +298,9 @@ FIGURES: dict[str, Callable[[Record], dict[str, float]]] = {
     },
     "bounds": bound_figures,
     "optimism": lambda r: {
-        "players": r["n_players"],
-        "v plain": r["plain"],
+        "held out": r["held_out"],
         "fresh": r["fresh"],
-        "plain - fresh": r["plain"] - r["fresh"],
-        "corrected - fresh": r["corrected"] - r["fresh"],
+        "held out - fresh": r["held_out"] - r["fresh"],
     },
     "time": lambda r: (
         {k: r[k] for k in ("wall", "found", "n_players", "n_subsets", "error")} | {"MiB": r["mib"]}

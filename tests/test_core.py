@@ -90,6 +90,26 @@ def path_arguments(**changes):
     return {name: forest_arguments()[name] for name in names} | {"n_words": 1} | changes
 
 
+def grow_arguments(**changes):
+    """Two bins that tell the residuals apart, and one stump on them."""
+    return {
+        "bins": np.array([[0, 0, 1, 1]], dtype=np.uint8),
+        "n_bins": np.array([2], dtype=np.int32),
+        "categorical": np.zeros(1, dtype=np.uint8),
+        "weight": np.zeros(0),
+        "learning_rate": 1.0,
+        "shrinkage": 0.0,
+        "max_features": 1.0,
+        "min_samples_leaf": 1,
+        "max_leaf_nodes": 2,
+        "first_tree": 0,
+        "n_trees": 1,
+        "seed": 0,
+        "residual": np.array([1.0, 1.0, -1.0, -1.0]),
+        "cancel": np.zeros(1, dtype=np.uint8),
+    } | changes
+
+
 CALLS = {
     _core.add_tree_expectation: expectation_arguments,
     _core.project_forest: forest_arguments,
@@ -108,6 +128,10 @@ def test_the_examples_are_accepted():
     replay = replay_arguments()
     _core.replay_boosting(**replay)
     assert_array_equal(replay["residual"].ravel(), [0, 0, 1])
+    grow = grow_arguments()
+    feature, *_ = _core.grow_trees(**grow)
+    assert_array_equal(feature, [0, -1, -1])
+    assert_array_equal(grow["residual"], [0, 0, 0, 0])
     _, counts = _core.count_path_subsets(**path_arguments())
     assert_array_equal(counts, [4])
 
@@ -321,6 +345,60 @@ def test_steps_are_of_a_size(wrong):
         _core.replay_boosting(**replay_arguments(**wrong))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"bins": np.zeros(4, dtype=np.uint8)}, "n_columns, n_rows"),
+        ({"bins": np.array([[0, 0, 1, 3]], dtype=np.uint8)}, "a bin does not exist"),
+        ({"n_bins": np.array([256], dtype=np.int32)}, "more than 255 bins"),
+        ({"n_bins": np.array([-1], dtype=np.int32)}, "more than 255 bins, or less than none"),
+        ({"n_bins": np.array([2, 2], dtype=np.int32)}, "n_columns, n_rows"),
+        ({"categorical": np.zeros(2, dtype=np.uint8)}, "name all columns"),
+        ({"categorical": np.full(1, 2, dtype=np.uint8)}, "neither 0 nor 1"),
+        ({"weight": np.ones(3)}, r"n_rows,\), or empty"),
+        ({"weight": np.array([1, 1, 1, -1.0])}, "a weight is negative or not finite"),
+        ({"residual": np.zeros(3)}, r"residual must be \(n_rows"),
+        ({"residual": np.array([0, 0, 0, np.inf])}, "a residual is not finite"),
+        ({"learning_rate": np.nan}, "learning rate or the shrinkage"),
+        ({"shrinkage": -1.0}, "learning rate or the shrinkage"),
+        ({"max_features": 0.0}, "not a share of the columns"),
+        ({"max_features": np.nan}, "not a share of the columns"),
+        ({"min_samples_leaf": 0}, "a leaf needs a row"),
+        ({"max_leaf_nodes": 1}, "a leaf needs a row, and a tree two leaves"),
+        ({"n_trees": 2**40}, "too many nodes"),
+        ({"cancel": np.zeros(0, dtype=np.uint8)}, "cancel flag is empty"),
+    ],
+)
+def test_wrong_rows_grow_no_trees(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        _core.grow_trees(**grow_arguments(**wrong))
+
+
+def test_growing_writes_to_no_copy_and_can_be_cancelled():
+    for name, wrong in (("residual", np.zeros(4, dtype=np.float32)), ("cancel", np.zeros(1))):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _core.grow_trees(**grow_arguments(**{name: wrong}))
+    arguments = grow_arguments(cancel=np.ones(1, dtype=np.uint8))
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        pool.submit(_core.grow_trees, **arguments).result()
+    assert_array_equal(arguments["residual"], [1, 1, -1, -1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"half_train": np.zeros((1, 3))}, "the halves must be"),
+        ({"half_test": np.zeros((1, 2, 2))}, "the halves must be"),
+        ({"n_first": 3}, "the first half has more rows"),
+    ],
+)
+def test_halves_are_of_the_rows(wrong, message):
+    halves = {"n_first": 1, "half_train": np.zeros((1, 2)), "half_test": np.zeros((1, 2, 1))}
+    _core.replay_boosting(**replay_arguments(**halves))
+    with pytest.raises(ValueError, match=message):
+        _core.replay_boosting(**replay_arguments(**halves | wrong))
+
+
 @pytest.mark.parametrize("call", [_core.project_forest, _core.replay_boosting])
 def test_subsets_have_a_word(call):
     """Also where there is no column to ask for."""
@@ -437,6 +515,17 @@ def long_replay():
     )  # fmt: skip
 
 
+def long_growth():
+    n_rows, n_columns = 200_000, 20
+    rng = np.random.default_rng(0)
+    return grow_arguments(
+        bins=rng.integers(0, 255, (n_columns, n_rows)).astype(np.uint8),
+        n_bins=np.full(n_columns, 255, dtype=np.int32),
+        categorical=np.zeros(n_columns, dtype=np.uint8), residual=rng.normal(size=n_rows),
+        max_leaf_nodes=31, n_trees=1000,
+    )  # fmt: skip
+
+
 def long_paths():
     left, right, feature, n = full_tree(12)
     nodes = {"left": left, "right": right, "feature": feature}
@@ -451,6 +540,7 @@ def long_paths():
         (_core.project_forest, long_forest),
         (_core.replay_boosting, long_replay),
         (_core.count_path_subsets, long_paths),
+        (_core.grow_trees, long_growth),
     ],
 )
 def test_a_signal_ends_every_kernel_within_a_second(call, make, alarm):

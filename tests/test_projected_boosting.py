@@ -156,6 +156,37 @@ def test_values_equal_the_definition(booster):
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
 
 
+@pytest.mark.parametrize("shrinkage", [0.0, 3.0])
+def test_halves_are_replays_of_their_own(shrinkage):
+    rng = np.random.default_rng(3)
+    n_train, n_first, n = 31, 14, 40
+    trees = [random_tree(rng, 12, 4, True) for _ in range(3)]
+    ensemble = Ensemble.from_trees(trees, 4, base_score=0.0, learning_rate=1.0, shrinkage=0.0)
+    X = np.column_stack([rng.standard_normal((n, 3)), rng.integers(0, 70, n)])
+    start, weight = rng.standard_normal(n), rng.random(n) + 0.5
+    masks = np.array([[True, False, True, True], [False, True, True, False]])
+    coding = Coding.of(ensemble)
+    codes = coding.encode(X)
+    residual, train = np.tile(start, (2, 1)), np.tile(start[:n_train], (2, 1))
+    test = np.tile(start[n_train:], (2, 2, 1))
+    _core.replay_boosting(
+        ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
+        ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
+        coding.set_words, ensemble.tree_offset, codes, weight[:n_train],
+        Subsets.from_masks(masks).words, 0.4, shrinkage, residual, np.zeros(1, np.uint8),
+        n_first, train, test,
+    )  # fmt: skip
+    alone = kernel(ensemble, X, start, n_train, weight, masks, 0.4, shrinkage)
+    np.testing.assert_allclose(residual, alone, atol=1e-12)
+    for k, half in enumerate((range(n_first), range(n_first, n_train))):
+        rows = np.concatenate([half, np.arange(n_train, n)]).astype(int)
+        own = kernel(
+            ensemble, X[rows], start[rows], len(half), weight[half], masks, 0.4, shrinkage / 2
+        )
+        np.testing.assert_allclose(train[:, half], own[:, : len(half)], atol=1e-12)
+        np.testing.assert_allclose(test[:, k], own[:, len(half) :], atol=1e-12)
+
+
 def test_early_stopping_looks_at_the_other_folds():
     X, y = messy_data(n=120)
     model = hist_gradient_boosting().fit(*messy_data(seed=3))

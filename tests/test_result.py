@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from results import rich_result
 
 from shaff.data.summary import DataSummary
-from shaff.result import EffectsResult, load_result
+from shaff.result import FORMAT_VERSION, EffectsResult, load_result
 
 
 def make_result(p=4, **changes):
@@ -374,7 +374,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == 3
+    assert content["format_version"] == FORMAT_VERSION
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 

@@ -183,7 +183,7 @@ def test_kernel_predicts_the_mean_of_its_two_fits() -> None:
         features = centred(ridge._features(ALL[0], ridge._functions, theta), target.weight)
         out = leave_out(Spectrum.of(features, target), target, np.array([0.01]))
         fits.append(y - out.residuals[0] * (1 - out.leverages[0])[:, None])
-    new = ridge.predict(ALL[0], ridge.prepare(X), 0.01)
+    new = ridge.apply(ridge.fit(ALL[0], 0.01), ridge.prepare(X))
     np.testing.assert_allclose(new, np.mean(fits, axis=0), atol=1e-8)
 
 

@@ -77,7 +77,7 @@ def test_a_small_booster_is_found_where_a_large_one_overfits_at_once():
     y = (rng.uniform(size=4000) < 1 / (1 + np.exp(5.5 - 2.2 * X[:, 0]))).astype(float)
     boosting = ProjectedBoosting(Problem.of(X, y, random_state=0))
     values = boosting.values(Subsets.from_indices([[0, 1, 2], [0]], 3))
-    assert boosting._estimator.max_leaf_nodes < 10
+    assert boosting._booster.max_leaf_nodes < 10
     assert values.plain[0] > values.plain[1] - 0.03
 
 

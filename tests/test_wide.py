@@ -13,6 +13,7 @@ from shaff.data.problem import Problem, Views
 from shaff.errors import InputError
 from shaff.result import load_result
 from shaff.screening import OTHERS, cast_players, cast_together, interchangeable
+from shaff.screening.choice import MOST
 from shaff.subsets import Subsets
 from shaff.values import make_values
 
@@ -64,13 +65,23 @@ def test_who_plays(cast):
 def test_rows_are_seen_as_the_data_are(cast):
     X, _ = wide()
     seen = cast.rows(X)
-    n_named = len(cast.kept)
-    np.testing.assert_array_equal(seen[:, :n_named], cast.problem.X[:, :n_named])
+    n_seen = len(cast.columns)
+    np.testing.assert_array_equal(seen[:, :n_seen], cast.problem.X[:, :n_seen])
     for k, fold in enumerate(cast.problem.folds(0)):
-        own = n_named + k
+        own = n_seen + k
         np.testing.assert_allclose(seen[fold.test, own], cast.problem.X[fold.test, own])
         # Rows that a fit is trained on are scored without themselves.
         assert not np.allclose(seen[fold.train, own], cast.problem.X[fold.train, own])
+
+
+def test_what_few_folds_keep_is_with_all_others(cast):
+    """No column that a learner sees is without a player, and none has two."""
+    assert len(cast.kept) == MOST < len(cast.columns)
+    owned = np.concatenate(cast.problem.players)
+    np.testing.assert_array_equal(np.sort(owned), np.arange(cast.problem.X.shape[1]))
+    votes = np.sum(list(cast.problem.views.columns.values()), axis=0)
+    unnamed = cast.problem.players[-1][10:]
+    assert votes[unnamed].max() <= votes[: len(cast.columns)].mean()
 
 
 @pytest.mark.parametrize("name", ["boosting", "forest", "smooth"])

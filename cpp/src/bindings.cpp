@@ -1,13 +1,17 @@
 // The only file that knows Python: arrays in, arrays out, the GIL released in between.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "shaff/booster_growing.hpp"
 #include "shaff/forest_paths.hpp"
 #include "shaff/projected_boosting.hpp"
 #include "shaff/projected_forest.hpp"
@@ -278,6 +282,62 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   finish(completed);
 }
 
+// A bin past the last one would be counted in another column.
+void require_bins(const shaff::BinnedRows& rows) {
+  for (std::size_t j = 0; j < rows.n_columns(); ++j) {
+    require(rows.n_bins[j] >= 0 && rows.n_bins[j] <= static_cast<std::int32_t>(shaff::kMaxBins),
+            "a column has more than 255 bins, or less than none");
+    const std::uint8_t* bins = rows.column(j);
+    const bool none = rows.n_rows == 0;
+    require(none || *std::max_element(bins, bins + rows.n_rows) <= rows.n_bins[j],
+            "a bin does not exist");
+  }
+}
+
+nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bins,
+                     const In<std::uint8_t>& categorical, const In<double>& weight,
+                     double learning_rate, double shrinkage, double max_features,
+                     std::size_t min_samples_leaf, std::size_t max_leaf_nodes,
+                     std::size_t first_tree, std::size_t n_trees, std::uint64_t seed,
+                     const InOut<double>& residual, const In<std::uint8_t>& cancel) {
+  require(bins.ndim() == 2 && bins.shape(0) == n_bins.size(), "bins must be (n_columns, n_rows)");
+  const std::size_t n_rows = bins.shape(1);
+  require(n_rows <= std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
+  require(categorical.size() == n_bins.size(), "categorical must name all columns");
+  require(residual.size() == n_rows, "residual must be (n_rows,)");
+  require(weight.size() == 0 || weight.size() == n_rows, "weight must be (n_rows,), or empty");
+  require_flags(view(categorical));
+  require_weights(view(weight));
+  require_finite({residual.data(), residual.size()}, "a residual is not finite");
+  require(std::isfinite(learning_rate) && std::isfinite(shrinkage) && shrinkage >= 0,
+          "the learning rate or the shrinkage is out of range");
+  require(max_features > 0 && max_features <= 1, "max_features is not a share of the columns");
+  require(min_samples_leaf >= 1 && max_leaf_nodes >= 2,
+          "a leaf needs a row, and a tree two leaves");
+  require(n_trees <= (std::size_t{1} << 30) / max_leaf_nodes, "there are too many nodes");
+  const shaff::BinnedRows rows{view(bins), view(n_bins), view(categorical), view(weight), n_rows};
+  require_bins(rows);
+  const shaff::GrowingOptions options{learning_rate,  shrinkage,  max_features, min_samples_leaf,
+                                      max_leaf_nodes, first_tree, n_trees,      seed};
+  shaff::GrownTrees trees;
+  const shaff::Interrupted interrupted = interruption(cancel);
+  bool completed = false;
+  {
+    nb::gil_scoped_release release;
+    completed = shaff::grow_trees(rows, options, view_mut(residual), trees, interrupted);
+  }
+  finish(completed);
+  const std::size_t n = trees.feature.size(), n_sets = trees.set_words.size() / shaff::kSetWords;
+  return nb::make_tuple(
+      to_numpy(std::move(trees.feature), {n}), to_numpy(std::move(trees.cut), {n}),
+      to_numpy(std::move(trees.left), {n}), to_numpy(std::move(trees.right), {n}),
+      to_numpy(std::move(trees.missing_left), {n}), to_numpy(std::move(trees.category_set), {n}),
+      to_numpy(std::move(trees.value), {n}), to_numpy(std::move(trees.gain), {n}),
+      to_numpy(std::move(trees.count), {n}),
+      to_numpy(std::move(trees.set_words), {n_sets, shaff::kSetWords}),
+      to_numpy(std::move(trees.tree_offset), {n_trees + 1}));
+}
+
 void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& threshold,
                      const In<std::int32_t>& left, const In<std::int32_t>& right,
                      const In<std::uint8_t>& missing_left, const In<std::int32_t>& category_set,
@@ -285,7 +345,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes,
                      const In<double>& weight, const In<std::uint64_t>& subsets,
                      double learning_rate, double shrinkage, const InOut<double>& residual,
-                     const In<std::uint8_t>& cancel) {
+                     const In<std::uint8_t>& cancel, std::size_t n_first,
+                     const std::optional<InOut<double>>& half_train,
+                     const std::optional<InOut<double>>& half_test) {
   const std::size_t n = feature.size();
   require(threshold.size() == n && missing_left.size() == n && category_set.size() == n,
           "node arrays differ in length");
@@ -299,6 +361,15 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_rows)");
+  const std::size_t n_test = codes.shape(1) - weight.size(), n_subsets = subsets.shape(0);
+  shaff::HalfResiduals halves;
+  if (half_train && half_test) {
+    require(half_train->size() == n_subsets * weight.size() &&
+                half_test->size() == n_subsets * 2 * n_test,
+            "the halves must be (n_subsets, n_train) and (n_subsets, 2, n_test)");
+    halves = {n_first, view_mut(*half_train), view_mut(*half_test)};
+  }
+  require(n_first <= weight.size(), "the first half has more rows than there are");
   require_shallow(require_trees(view(tree_offset), view(feature), view(left), view(right),
                                 codes.shape(0), Children::over_all_trees));
   const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
@@ -310,8 +381,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
-                                       {learning_rate, shrinkage}, view_mut(residual), interrupted);
+    completed =
+        shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
+                               {learning_rate, shrinkage}, view_mut(residual), halves, interrupted);
   }
   finish(completed);
 }
@@ -382,10 +454,15 @@ NB_MODULE(_core, m) {
         "n_words"_a);
   def_project_forest<std::uint16_t>(m);
   def_project_forest<std::uint32_t>(m);
+  m.def("grow_trees", &grow_trees, "bins"_a, "n_bins"_a, "categorical"_a, "weight"_a,
+        "learning_rate"_a, "shrinkage"_a, "max_features"_a, "min_samples_leaf"_a,
+        "max_leaf_nodes"_a, "first_tree"_a, "n_trees"_a, "seed"_a, "residual"_a.noconvert(),
+        "cancel"_a.noconvert());
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
-        "residual"_a.noconvert(), "cancel"_a.noconvert());
+        "residual"_a.noconvert(), "cancel"_a.noconvert(), "n_first"_a = 0,
+        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
         "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());

@@ -76,13 +76,36 @@ struct Sums {
   }
 };
 
-// Id is wide enough to number n_rows cells.
+// The same for one half of them, with what is left of the residuals by that half's own steps.
+struct alignas(32) HalfSums {
+  double residual = 0.0, own = 0.0, weight = 0.0;
+
+  void add(double row_weight, double row_residual, double own_residual) {
+    residual += row_weight * row_residual;
+    own += row_weight * own_residual;
+    weight += row_weight;
+  }
+  void add(const HalfSums& other) {
+    residual += other.residual;
+    own += other.own;
+    weight += other.weight;
+  }
+};
+
+// Of a cell: by all training rows, and by each half.
+struct alignas(32) Steps {
+  double all = 0.0, first = 0.0, second = 0.0;
+};
+
+// Cells are few in most trees, so that narrow numbers do; where they do not, the tree is replayed
+// with wide ones.
 template <class Id>
 class Replay {
  public:
   Replay(const BoostedTrees& trees, const BoostingRows& rows,
          std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
-         const ReplayOptions& options, std::span<double> residual, const Interrupted& interrupted)
+         const ReplayOptions& options, std::span<double> residual, const HalfResiduals& halves,
+         const Interrupted& interrupted)
       : trees_(trees),
         rows_(rows),
         subsets_(subsets),
@@ -90,21 +113,46 @@ class Replay {
         n_subsets_(subsets.size() / words_per_subset),
         options_(options),
         residual_(residual),
+        halves_(halves),
+        interrupted_(interrupted),
         poll_(interrupted),
         root_numbers_(rows.n_rows) {}
 
   bool run() {
-    for (std::size_t tree = 0; tree < trees_.n_trees(); ++tree) {
+    for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
       if (poll_.should_end()) return false;
-      read_tree(static_cast<std::size_t>(trees_.tree_offset[tree]));
-      for (std::size_t at = 0; at + 1 < n_subtrees_; ++at)
+      overflowed_ = false;
+      read_tree(static_cast<std::size_t>(trees_.tree_offset[tree_]));
+      for (std::size_t at = 0; at + 1 < n_subtrees_ && !overflowed_; ++at)
         if (!number_subtree(at)) return false;
-      if (!step_root()) return false;
+      if (!(overflowed_ ? step_wide() : step_root())) return false;
     }
     return true;
   }
 
  private:
+  // The present tree for one subset, whose cells are too many for an Id.
+  bool step_wide(std::size_t subset) {
+    const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
+    BoostedTrees tree = trees_;
+    tree.tree_offset = trees_.tree_offset.subspan(tree_, 2);
+    HalfResiduals halves = halves_;
+    if (halves.wanted()) {
+      halves.train = halves_.train.subspan(subset * n_train, n_train);
+      halves.test = halves_.test.subspan(subset * 2 * n_test, 2 * n_test);
+    }
+    return Replay<std::uint32_t>(tree, rows_, subsets_.subspan(subset * words_, words_), words_,
+                                 options_, residual_.subspan(subset * rows_.n_rows, rows_.n_rows),
+                                 halves, interrupted_)
+        .run();
+  }
+
+  bool step_wide() {
+    for (std::size_t u = 0; u < n_subsets_; ++u)
+      if (!step_wide(u)) return false;
+    return true;
+  }
+
   bool contains(std::size_t subset, std::int32_t feature) const {
     return subsets_[subset * words_ + feature / 64] >> (feature % 64) & 1;
   }
@@ -118,6 +166,7 @@ class Replay {
   }
 
   static constexpr std::uint32_t kLeaf = 0xFFFFFFFF;
+  static constexpr std::size_t kTables = 4;
 
   std::uint32_t add_subtree(std::size_t node) {
     if (trees_.feature[node] < 0) return kLeaf;
@@ -236,7 +285,7 @@ class Replay {
   Cells<Id> cross_sides(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
     const std::size_t n = rows_.n_rows, count = left.count * right.count;
     // More numbers than rows: most are empty, and the tables over cells would outgrow the rows.
-    if (count > n) {
+    if (count > std::min<std::size_t>(n, std::numeric_limits<Id>::max())) {
       return renumber(count, out, [&](std::size_t i) {
         return static_cast<std::size_t>(left.number[i]) * right.count + right.number[i];
       });
@@ -256,6 +305,7 @@ class Replay {
     if (bound > 16 * n + 4096) {
       keys_.reset(n);
       for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(keys_.number(key(i)));
+      overflowed_ |= keys_.count() > std::numeric_limits<Id>::max();
       return {out, keys_.count()};
     }
     direct_.assign(bound, 0);
@@ -265,67 +315,141 @@ class Replay {
       if (number == 0) number = ++count;
       out[i] = static_cast<Id>(number - 1);
     }
+    overflowed_ |= count > std::numeric_limits<Id>::max();
     return {out, count};
   }
 
   // The root's cells are used at once, group by group, and never kept.
   bool step_root() {
-    if (n_subtrees_ == 0) {
-      for (std::size_t u = 0; u < n_subsets_; ++u) step_one_cell(u);
-      return true;
-    }
+    if (n_subtrees_ == 0) return step_without_splits();
     const Subtree& root = subtrees_[n_subtrees_ - 1];
     members_.assign(root.first.size(), {});
     for (std::size_t u = 0; u < n_subsets_; ++u)
       members_[root.group[u]].push_back(static_cast<std::uint32_t>(u));
     for (std::size_t g = 0; g < root.first.size(); ++g) {
+      overflowed_ = false;
       const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
       for (const std::uint32_t u : members_[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
-        if (cells.number == nullptr)
-          step_one_cell(u);
-        else
-          step(u, cells);
+        if (!overflowed_)
+          step(u, cells.number == nullptr ? one_cell() : cells);
+        else if (!step_wide(u))
+          return false;
       }
     }
     return true;
   }
 
+  bool step_without_splits() {
+    for (std::size_t u = 0; u < n_subsets_; ++u) step(u, one_cell());
+    return true;
+  }
+
+  Cells<Id> one_cell() {
+    zeros_.resize(rows_.n_rows);
+    return {zeros_.data(), 1};
+  }
+
   void step(std::size_t subset, const Cells<Id>& cells) {
+    if (halves_.wanted())
+      step_halves(subset, cells);
+    else
+      step_all(subset, cells);
+  }
+
+  void step_all(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
     sum_cells(cells, residual);
-    for (std::size_t c = 0; c < cells.count; ++c) step_[c] = step_size(sums_[c]);
+    for (std::size_t c = 0; c < cells.count; ++c)
+      step_[c] = step_size(sums_[c].residual, sums_[c].weight, options_.shrinkage);
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
   }
 
   // A cell without training rows stays where it is.
-  double step_size(const Sums& all) const {
-    if (all.weight <= 0) return 0.0;
-    return options_.learning_rate * all.residual / (all.weight + options_.shrinkage);
+  double step_size(double residual, double weight, double shrinkage) const {
+    return weight > 0 ? options_.learning_rate * residual / (weight + shrinkage) : 0.0;
   }
 
-  // Two tables, for even and odd rows: neighbours in one cell need not wait for each other.
+  // Rows take turns at several tables: neighbours in one cell need not wait for each other.
   void sum_cells(const Cells<Id>& cells, const double* residual) {
-    const std::size_t n = rows_.n_train();
+    const std::size_t n = rows_.n_train(), count = cells.count;
     const double* weight = rows_.weight.data();
-    sums_.assign(2 * cells.count, Sums{});
-    step_.resize(cells.count);
-    Sums* even = sums_.data();
-    Sums* odd = even + cells.count;
-    for (std::size_t i = 0; i + 1 < n; i += 2) {
-      even[cells.number[i]].add(weight[i], residual[i]);
-      odd[cells.number[i + 1]].add(weight[i + 1], residual[i + 1]);
-    }
-    if (n % 2) even[cells.number[n - 1]].add(weight[n - 1], residual[n - 1]);
-    for (std::size_t c = 0; c < cells.count; ++c) even[c].add(odd[c]);
+    sums_.assign(kTables * count, Sums{});
+    step_.resize(count);
+    const auto add = [&](std::size_t table, std::size_t i) {
+      sums_[table * count + cells.number[i]].add(weight[i], residual[i]);
+    };
+    std::size_t i = 0;
+    for (; i + kTables <= n; i += kTables)
+      for (std::size_t table = 0; table < kTables; ++table) add(table, i + table);
+    for (; i < n; ++i) add(0, i);
+    merge_tables(sums_, count, kTables);
   }
 
-  void step_one_cell(std::size_t subset) {
-    double* residual = residual_.data() + subset * rows_.n_rows;
-    Sums all;
-    for (std::size_t i = 0; i < rows_.n_train(); ++i) all.add(rows_.weight[i], residual[i]);
-    const double value = step_size(all);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= value;
+  // Adds the tables up in the first one.
+  template <class Sum>
+  static void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_tables) {
+    for (std::size_t table = 1; table < n_tables; ++table)
+      for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
+  }
+
+  void step_halves(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train(), n_first = halves_.n_first;
+    double* residual = residual_.data() + subset * n;
+    double* own = halves_.train.data() + subset * n_train;
+    double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
+    double* by_second = by_first + (n - n_train);
+    sum_halves(cells, residual, own);
+    find_steps(cells.count);
+    const Id* number = cells.number;
+    for (std::size_t i = 0; i < n_first; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].first;
+    }
+    for (std::size_t i = n_first; i < n_train; ++i) {
+      residual[i] -= steps_[number[i]].all;
+      own[i] -= steps_[number[i]].second;
+    }
+    for (std::size_t i = n_train; i < n; ++i) {
+      const Steps& step = steps_[number[i]];
+      residual[i] -= step.all;
+      by_first[i - n_train] -= step.first;
+      by_second[i - n_train] -= step.second;
+    }
+  }
+
+  // Two tables for each half; rows of both in turn.
+  void sum_halves(const Cells<Id>& cells, const double* residual, const double* own) {
+    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
+    for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
+      sums->assign(2 * count, HalfSums{});
+    const double* weight = rows_.weight.data();
+    const auto add = [&](HalfSums* table, std::size_t i) {
+      table[cells.number[i]].add(weight[i], residual[i], own[i]);
+    };
+    HalfSums *first = first_sums_.data(), *second = second_sums_.data();
+    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
+    for (std::size_t i = 0; i < both; i += 2) {
+      add(first, i);
+      add(second, n_first + i);
+      add(first + count, i + 1);
+      add(second + count, n_first + i + 1);
+    }
+    for (std::size_t i = both; i < n_first; ++i) add(first, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) add(second, i);
+    merge_tables(first_sums_, count, 2);
+    merge_tables(second_sums_, count, 2);
+  }
+
+  void find_steps(std::size_t n_cells) {
+    steps_.resize(n_cells);
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      const HalfSums &a = first_sums_[c], &b = second_sums_[c];
+      const double shrinkage = options_.shrinkage;
+      steps_[c].all = step_size(a.residual + b.residual, a.weight + b.weight, shrinkage);
+      steps_[c].first = step_size(a.own, a.weight, shrinkage / 2);
+      steps_[c].second = step_size(b.own, b.weight, shrinkage / 2);
+    }
   }
 
   const BoostedTrees& trees_;
@@ -334,18 +458,23 @@ class Replay {
   std::size_t words_, n_subsets_;
   ReplayOptions options_;
   std::span<double> residual_;
+  HalfResiduals halves_;
+  const Interrupted& interrupted_;
   Poll poll_;
 
-  std::size_t n_subtrees_ = 0, n_buffers_ = 0;
+  bool overflowed_ = false;  // a count of cells has outgrown Id
+  std::size_t tree_ = 0, n_subtrees_ = 0, n_buffers_ = 0;
   std::vector<Subtree> subtrees_;
   std::vector<std::vector<Id>> goes_left_;
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
-  std::vector<Id> root_numbers_;
+  std::vector<Id> root_numbers_, zeros_;
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::uint32_t> direct_;
   std::vector<Sums> sums_;
   std::vector<double> step_;
+  std::vector<HalfSums> first_sums_, second_sums_;
+  std::vector<Steps> steps_;
   KeyTable keys_;
 };
 
@@ -354,13 +483,8 @@ class Replay {
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const Interrupted& interrupted) {
-  if (rows.n_rows < std::numeric_limits<std::uint16_t>::max()) {
-    return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual,
-                                 interrupted)
-        .run();
-  }
-  return Replay<std::uint32_t>(trees, rows, subsets, words_per_subset, options, residual,
+                     const HalfResiduals& halves, const Interrupted& interrupted) {
+  return Replay<std::uint16_t>(trees, rows, subsets, words_per_subset, options, residual, halves,
                                interrupted)
       .run();
 }

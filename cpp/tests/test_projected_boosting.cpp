@@ -44,7 +44,7 @@ std::vector<double> replay(const std::vector<std::uint64_t>& subsets) {
   std::vector<double> residual;
   for (std::size_t u = 0; u < subsets.size(); ++u)
     residual.insert(residual.end(), kResidual.begin(), kResidual.end());
-  shaff::replay_boosting(example.view(), rows, subsets, 1, {0.5, 1.0}, residual,
+  shaff::replay_boosting(example.view(), rows, subsets, 1, {0.5, 1.0}, residual, {},
                          [] { return false; });
   return residual;
 }
@@ -68,12 +68,86 @@ void check_cells() {
   expect_near(got[18 + 2], 3 - high, "both, right");
 }
 
+// Each half by itself, with half the shrinkage, gives what it gives along with all rows.
+void check_halves() {
+  const Example example;
+  const shaff::BoostingRows rows{kCodes, kWeight, 6};
+  const std::vector<std::uint64_t> subsets{1, 3};
+  std::vector<double> residual, train, test;
+  for (int u = 0; u < 2; ++u) {
+    residual.insert(residual.end(), kResidual.begin(), kResidual.end());
+    train.insert(train.end(), kResidual.begin(), kResidual.begin() + 4);
+    test.insert(test.end(), 4, 0.0);
+  }
+  shaff::replay_boosting(example.view(), rows, subsets, 1, {0.5, 1.0}, residual, {1, train, test},
+                         [] { return false; });
+  const std::vector<double> all = replay({1, 3});
+  for (std::size_t i = 0; i < all.size(); ++i) expect_near(residual[i], all[i], "with halves");
+  // Column 0: the first half is row 0; of the others, row 1 is on the left and 2 and 3 on the
+  // right.
+  const double low = 0.5 * 4 / 2.5, high = 0.5 * 7 / 2.5;
+  expect_near(train[0], 1 - 0.5 * 1 / 1.5, "first half, training row");
+  expect_near(train[1], 2 - low, "second half, left");
+  expect_near(train[3], 4 - high, "second half, right");
+  expect_near(test[0], -0.5 * 1 / 1.5, "first half, held-out row on the left");
+  expect_near(test[1], 0, "first half, nothing known on the right");
+  expect_near(test[2], -low, "second half, held-out row on the left");
+  expect_near(test[3], -high, "second half, held-out row on the right");
+}
+
+// A root outside of U over 300 leaves by column 1 and 300 by column 2: more cells than two bytes
+// can number.
+void check_many_cells() {
+  constexpr std::size_t kLeaves = 300, kRows = 90000;
+  std::vector<std::int32_t> feature{0}, left{1}, right{0};
+  std::vector<std::uint16_t> threshold{0};
+  for (std::int32_t column = 1; column <= 2; ++column) {
+    if (column == 2) right[0] = static_cast<std::int32_t>(feature.size());
+    // A chain: each split cuts one code off.
+    for (std::size_t k = 0; k + 1 < kLeaves; ++k) {
+      const auto at = static_cast<std::int32_t>(feature.size());
+      feature.insert(feature.end(), {column, -1});
+      threshold.insert(threshold.end(), {static_cast<std::uint16_t>(k), 0});
+      left.insert(left.end(), {at + 1, 0});
+      right.insert(right.end(), {at + 2, 0});
+    }
+    feature.push_back(-1);
+    threshold.push_back(0);
+    left.push_back(0);
+    right.push_back(0);
+  }
+  const std::size_t n = feature.size();
+  const std::vector<std::uint8_t> missing_left(n, 0);
+  const std::vector<std::int32_t> category_set(n, -1);
+  const std::vector<std::int64_t> set_offset{0}, tree_offset{0, static_cast<std::int64_t>(n)};
+  const shaff::BoostedTrees trees{feature,      threshold,  left, right,      missing_left,
+                                  category_set, set_offset, {},   tree_offset};
+  // Every pair of codes once in training, then some again, held out.
+  std::vector<std::uint16_t> codes(3 * (kRows + 9));
+  std::vector<double> residual;
+  for (std::size_t i = 0; i < kRows + 9; ++i) {
+    const std::size_t pair = i % kRows;
+    codes[(kRows + 9) + i] = static_cast<std::uint16_t>(pair / kLeaves);
+    codes[2 * (kRows + 9) + i] = static_cast<std::uint16_t>(pair % kLeaves);
+    residual.push_back(i < kRows ? static_cast<double>(pair) : 0.0);
+  }
+  const std::vector<double> weight(kRows, 1.0);
+  const std::vector<std::uint64_t> subsets{0b110, 0b001};
+  std::vector<double> both = residual, train(2 * kRows), test(2 * 2 * 9);
+  both.insert(both.end(), residual.begin(), residual.end());
+  shaff::replay_boosting(trees, {codes, weight, kRows + 9}, subsets, 1, {1.0, 0.0}, both,
+                         {kRows / 2, train, test}, [] { return false; });
+  for (std::size_t i = 0; i < kRows; ++i) expect_near(both[i], 0, "a cell for every row");
+  for (std::size_t k = 0; k < 9; ++k)
+    expect_near(both[kRows + k], -static_cast<double>(k), "held out, in its row's cell");
+}
+
 void check_interruption() {
   const Example example;
   const shaff::BoostingRows rows{kCodes, kWeight, 6};
   std::vector<double> residual = kResidual;
   const std::vector<std::uint64_t> subset{3};
-  shaff::replay_boosting(example.view(), rows, subset, 1, {0.5, 1.0}, residual,
+  shaff::replay_boosting(example.view(), rows, subset, 1, {0.5, 1.0}, residual, {},
                          [] { return true; });
   expect_near(residual[0], kResidual[0], "nothing is done after an interruption");
 }
@@ -82,6 +156,8 @@ void check_interruption() {
 
 int main() {
   check_cells();
+  check_halves();
+  check_many_cells();
   check_interruption();
   return failures == 0 ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "random_forest.hpp"
+#include "shaff/booster_growing.hpp"
 #include "shaff/forest_paths.hpp"
 #include "shaff/projected_boosting.hpp"
 #include "shaff/projected_forest.hpp"
@@ -63,6 +64,27 @@ void check_same_as_alone() {
   }
 }
 
+void check_same_trees_as_alone() {
+  std::vector<std::uint8_t> bins;
+  std::mt19937 rng(1);
+  for (std::size_t k = 0; k < kRows * kColumns; ++k)
+    bins.push_back(static_cast<std::uint8_t>(rng() % 51));
+  const std::vector<std::int32_t> n_bins(kColumns, 50);
+  const std::vector<std::uint8_t> categorical{0, 1, 0, 0};
+  const shaff::BinnedRows rows{bins, n_bins, categorical, {}, kRows};
+  const auto grow = [&] {
+    std::vector<double> residual(kRows);
+    for (std::size_t i = 0; i < kRows; ++i) residual[i] = bins[i];
+    shaff::GrownTrees trees;
+    CHECK(shaff::grow_trees(rows, {0.1, 1.0, 0.5, 5, 8, 0, 10, 3}, residual, trees,
+                            [] { return false; }));
+    return residual;
+  };
+  std::vector<std::vector<double>> found(kThreads);
+  in_threads([&](std::size_t k) { found[k] = grow(); });
+  for (const std::vector<double>& residual : found) CHECK(residual == grow());
+}
+
 // One stump of a replay that would take very long, until the flag is set.
 void check_cancel() {
   const std::vector<std::int32_t> feature{0, -1, -1}, left{1, 0, 0}, right{2, 0, 0},
@@ -85,7 +107,7 @@ void check_cancel() {
   in_threads([&](std::size_t) {
     std::vector<double> residual(64 * kRows, 1.0);
     const shaff::BoostingRows rows{codes, weight, kRows};
-    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual,
+    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual, {},
                                   [&] { return cancel.load(); }))
       continue;
     ++n_ended;
@@ -98,5 +120,6 @@ void check_cancel() {
 
 int main() {
   check_same_as_alone();
+  check_same_trees_as_alone();
   check_cancel();
 }

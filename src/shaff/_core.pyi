@@ -1,8 +1,24 @@
 """The compiled core. Arrays are C-contiguous; children are numbered within their tree,
-by replay_boosting over all trees."""
+by grow_trees and replay_boosting over all trees."""
 
 import numpy as np
 import numpy.typing as npt
+
+# feature, cut, left, right, missing_left, category_set, value, gain, count; the sets of bins that
+# go left; where the trees begin.
+Trees = tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.int64],
+]
 
 def kernel_name() -> str:
     """Build of the projection kernel that runs here: AVX2, SSE2 or plain."""
@@ -37,6 +53,24 @@ def project_forest(
     sum_squares: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
 ) -> None: ...
+def grow_trees(
+    bins: npt.NDArray[np.uint8],
+    n_bins: npt.NDArray[np.int32],
+    categorical: npt.NDArray[np.uint8],
+    weight: npt.NDArray[np.float64],
+    learning_rate: float,
+    shrinkage: float,
+    max_features: float,
+    min_samples_leaf: int,
+    max_leaf_nodes: int,
+    first_tree: int,
+    n_trees: int,
+    seed: int,
+    residual: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> Trees:
+    """Trees on the residuals, which become what the trees leave of them."""
+
 def replay_boosting(
     feature: npt.NDArray[np.int32],
     threshold: npt.NDArray[np.uint16],
@@ -54,6 +88,9 @@ def replay_boosting(
     shrinkage: float,
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    n_first: int = 0,
+    half_train: npt.NDArray[np.float64] | None = None,
+    half_test: npt.NDArray[np.float64] | None = None,
 ) -> None: ...
 def add_tree_expectation(
     left: npt.NDArray[np.int64],

@@ -15,7 +15,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
-def make_frame(columns: Mapping[str, Sequence[str] | FloatArray], backend: Backend) -> Any:
+def make_frame(columns: Mapping[str, Sequence[str | None] | FloatArray], backend: Backend) -> Any:
     """A data frame or table of a library that must be installed.
 
     Examples

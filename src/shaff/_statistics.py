@@ -1,11 +1,11 @@
-"""Small statistics that several rooms need: ranks, normal scores, the F-test of equal means."""
+"""Small statistics that several rooms need: ranks, normal scores, equal means, pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import fdtrc, ndtri
 
-from shaff._typing import FloatArray
+from shaff._typing import FloatArray, IntpArray
 
 
 def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
@@ -58,3 +58,36 @@ def equal_means_p_value(
         return 1.0
     ratio = between / (n_groups - 1) / np.maximum(within / spare, 1e-300)
     return float(np.min(fdtrc(n_groups - 1, spare, ratio)))
+
+
+def symmetric(pairs: FloatArray, n: int) -> FloatArray:
+    """Numbers of the pairs of n things as a matrix with 0 on its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._statistics import symmetric
+    >>> symmetric(np.array([0.5]), 2).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
+    half = np.zeros((n, n))
+    half[np.triu_indices(n, 1)] = pairs
+    return half + half.T
+
+
+def by_strongest_pair(matrix: FloatArray) -> IntpArray:
+    """Rows of a symmetric matrix in the order of their largest entry; partners follow each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._statistics import by_strongest_pair, symmetric
+    >>> by_strongest_pair(symmetric(np.array([0.1, 0.0, -0.2]), 3)).tolist()
+    [1, 2, 0]
+    """
+    one, other = np.triu_indices(len(matrix), 1)
+    if not len(one):
+        return np.arange(len(matrix))
+    order = np.argsort(-np.abs(matrix[one, other]), kind="stable")
+    in_turn = np.stack([one[order], other[order]], axis=1).ravel()
+    return in_turn[np.sort(np.unique(in_turn, return_index=True)[1])]

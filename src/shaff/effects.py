@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._typing import FloatArray, RandomState
+from shaff._warn import warn
 from shaff.data.columns import (
     Groups,
     category_columns,
@@ -31,17 +32,22 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
+from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.explaining import Unplayed
 from shaff.hints import with_hints
+from shaff.interactions import Interactions
+from shaff.interplay import Question, find_interactions, no_interactions
+from shaff.local import LocalEffects
 from shaff.notebook import result_html
 from shaff.presets import find_preset
 from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.result import EffectsResult
 from shaff.run import explain
-from shaff.settings import Settings
+from shaff.settings import Settings, check_budget
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values import fitted_values, is_projectable, make_values
@@ -75,7 +81,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     n_subsets : int or None
         Evaluations of v to spend. None stops when the largest standard error that the design
         leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
-        is more; 6 a player beyond).
+        is more; 10 a player beyond).
     tol : float or None
         Largest standard error of an effect to aim for; None means half of the error of
         v(all) that the rows leave, between 0.0003 and 0.003.
@@ -103,8 +109,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     screen : "auto", False or int, default="auto"
         Of more than 25 players those that a screen keeps play by name, and all others play as
         one. It looks at the training rows of each fold by itself, and keeps those that tests
-        find, the best 25 in any case. A number is how many each fold keeps (whoever one fold keeps
-        plays); False turns it off.
+        find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
+        keeps plays; of more than 60 (or that number) those that tests find and those that most
+        folds keep. False turns it off.
 
     Attributes
     ----------
@@ -270,8 +277,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
             X = in_order(X, fitted_names(model))
+        codes: Mapping[str, Mapping[str, float]] = {}
         if is_booster(model) and is_frame(X):
-            X = recode(X, category_codes(model, category_columns(X)))
+            codes = category_codes(model, category_columns(X))
+            X = recode(X, codes)
         given = Given(X, y, sample_weight, row_groups)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
@@ -279,7 +288,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         def make(problem: Problem) -> Game:
             return fitted_values(model, problem, rows, n_labelled)
 
-        return self._explain(given, resolved, make, model)
+        self._explain(given, resolved, make, model)
+        self._codes = codes
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
         """Compute the effects of the columns (or groups) of X on y.
@@ -306,6 +317,57 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             settings = self._resolve(as_classes)
             return self._explain(given, settings, partial(make_values, settings.estimator))
 
+    def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
+        """What each input has added to the prediction of single rows.
+
+        These are conditional Shapley values from the evaluations of `fit`: in each row they add up
+        to how far its prediction is from the mean of y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or None
+            Rows with the columns of `fit`: in the same order, or by name in a frame. Categories
+            that were not there in `fit` count as missing, and a note says so. None explains the
+            rows of `fit`, each predicted by learners that have not seen it; so does the table of
+            `fit` itself. With more than ``max_rows`` rows these are the rows of the sample.
+        errors : bool, default=False
+            Also tell the error that the subsets which were not priced leave in each value.
+
+        Returns
+        -------
+        LocalEffects
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", random_state=0).fit(X[:400], y[:400])
+        >>> local = est.explain(X[400:])
+        >>> local.values.shape
+        (42, 10)
+        >>> bool(abs(local.base + local.values.sum(axis=1) - local.predictions).max() < 1e-9)
+        True
+        """
+        check_is_fitted(self)
+        if X is None:
+            return replace(self._played.explain(None, errors), library=self.result_.library)
+        X = collected(X)
+        new = self._read_rows(X)
+        is_same = np.array_equal(new.X, self._played.problem.X, equal_nan=True)
+        local = self._played.explain(None if is_same else new, errors)
+        return replace(local, library=library_of(X))
+
+    def _read_rows(self, X: Any) -> NewRows:
+        """Rows as those of `fit` were read."""
+        if is_frame(X):
+            there = set(map(str, getattr(X, "column_names", X.columns)))
+            X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
+        new = read_new_rows(X, self._played.problem.table, self._is_named)
+        for note in new.warnings:
+            warn(note)
+        return new
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -318,6 +380,42 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """The players' names, in the order of the effects; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
+
+    def interactions(
+        self, *, n_subsets: int | None = None, tol: float | None = None
+    ) -> Interactions:
+        """Pairwise interactions of the players, from the evaluations of `fit` and further ones.
+
+        Parameters
+        ----------
+        n_subsets : int or None
+            Evaluations of v to spend, those of `fit` included. None stops when the largest
+            standard error that the design leaves is under ``tol``, at twice the evaluations that
+            `fit` may spend at the latest.
+        tol : float or None
+            Largest standard error of an interaction to aim for; None means half of the error of
+            v(all) that the rows leave, between 0.0003 and 0.003.
+
+        Returns
+        -------
+        Interactions
+
+        Examples
+        --------
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> est = ShapleyEffects(estimator="forest", n_subsets=60, random_state=0).fit(X, y)
+        >>> est.interactions(n_subsets=100).values.shape
+        (10, 10)
+        """
+        check_is_fitted(self)
+        check_budget(n_subsets, tol)
+        if isinstance(self._played, Unplayed):
+            return no_interactions(self.result_.names)
+        with warnings.catch_warnings():
+            found = find_interactions(self._played, Question(n_subsets, tol, self.verbose))
+        return replace(found, library=self.result_.library)
 
     # One fit ------------------------------------------------------------------------------------
 
@@ -339,7 +437,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result = explain(settings, problem, make, model)
+            result, played = explain(settings, problem, make, model)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
@@ -348,7 +446,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             versions=library_versions(),
             library=library_of(given.X),
         )
-        self._players = problem.players
+        self._players, self._played = problem.players, played
+        self._is_named = is_frame(given.X)
+        # How a fitted booster calls the categories of a frame.
+        self._codes: Mapping[str, Mapping[str, float]] = {}
         self.result_, self.effects_ = result, result.effects
         self.explained_variance_ = result.explained_variance
         return self

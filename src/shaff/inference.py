@@ -21,6 +21,7 @@ Units = npt.NDArray[np.intp]
 LINEAR_FACTOR, FLEXIBLE_FACTOR = 1.3, 1.7
 _UNKNOWN_SHARE = 0.25  # of the flexible part, where there is no linear game to compare with
 _ROWS_AT_ONCE = 10_000
+_PAIRS_AT_ONCE = 64  # for memory only
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,47 @@ def uncertainty(
         plain=plain,
         by_output=_errors_by_output(weights, values, row_groups, factor, design + algorithm),
     )
+
+
+def pair_errors(
+    weights: FloatArray, values: Values, design: FloatArray, row_groups: Units | None = None
+) -> dict[str, FloatArray] | None:
+    """Standard errors of interactions by source, each of shape (n_pairs,).
+
+    They are ``weights @ values.v``. No straight line finds an interaction, so the variance by the
+    rows has the factor of flexible effects. None if the values carry no influences.
+    """
+    if values.influences is None:
+        return None
+    starts = range(0, len(weights), _PAIRS_AT_ONCE)
+    parts = [
+        _variances(weights[k : k + _PAIRS_AT_ONCE], values, values.influences, row_groups)
+        for k in starts
+    ]
+    data, ensemble, algorithm = np.concatenate([np.zeros((3, 0)), *parts], axis=1)
+    variances = {
+        "data": FLEXIBLE_FACTOR * data,
+        "design": design,
+        "ensemble": ensemble,
+        "algorithm": algorithm,
+    }
+    return {source: np.sqrt(variance) for source, variance in variances.items()}
+
+
+def _variances(
+    weights: FloatArray,
+    values: Values,
+    influences: npt.NDArray[np.float32],
+    row_groups: Units | None,
+) -> FloatArray:
+    """By the rows, the trees and the luck of the algorithm, shape (3, len(weights))."""
+    none = np.zeros(len(weights))
+    by_source = (
+        np.diag(data_covariance(_combined(weights, influences), row_groups)),
+        none if values.replicates is None else np.diag(jackknife(weights @ values.replicates)),
+        none if values.runs is None else np.diag(mean_covariance(weights @ values.runs)),
+    )
+    return np.stack(by_source)
 
 
 def _error_of_all(
@@ -243,6 +285,43 @@ def null_p_values(raw: FloatArray, variances: FloatArray) -> FloatArray:
     deviations = np.sqrt(variances)
     z = np.divide(raw, deviations, out=np.full(len(raw), -np.inf), where=deviations > 0)
     return np.asarray(ndtr(-z), dtype=np.float64)
+
+
+def spanned_p_values(estimates: FloatArray, errors: FloatArray) -> FloatArray:
+    """Two-sided p-values of 0 for what was estimated in one or several ways.
+
+    They go with intervals that span the estimates: 0 is as far as the nearest of them.
+
+    Parameters
+    ----------
+    estimates : float array of shape (n_ways, n)
+    errors : float array of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.inference import spanned_p_values
+    >>> estimates = np.array([[0.4, 0.1], [0.2, -0.1]])
+    >>> spanned_p_values(estimates, np.array([0.1, 0.1])).round(3).tolist()
+    [0.046, 1.0]
+    """
+    nearest = np.maximum(np.maximum(estimates.min(axis=0), -estimates.max(axis=0)), 0.0)
+    none = np.where(nearest > 0, np.inf, 0.0)
+    z = np.divide(nearest, errors, out=none, where=errors > 0)
+    return np.asarray(2 * ndtr(-z), dtype=np.float64)
+
+
+def effect_influences(
+    effects: Effects, values: Values, players: npt.NDArray[np.intp]
+) -> FloatArray | None:
+    """What each row does to the raw effects of some players, shape (n_chosen, n_rows).
+
+    ``values`` as in `uncertainty`; None where that has nothing to say.
+    """
+    if effects.linear_map is None or values.influences is None:
+        return None
+    chosen = effects.linear_map[players]
+    return _combined(np.hstack([chosen[:, -1:], chosen[:, :-1]]), values.influences)
 
 
 def adjust_p_values(p_values: FloatArray) -> FloatArray:

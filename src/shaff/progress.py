@@ -37,6 +37,10 @@ class _Bar:
         fields = {"note": note} if note else {}
         self._bar.update(self._task, completed=done, total=total, **fields)
 
+    def __reduce__(self) -> tuple[type[Silent], tuple[()]]:
+        # A bar does not travel to other processes, nor into files.
+        return Silent, ()
+
 
 @contextmanager
 def progress_bar(verbose: int, step: str = "Pricing subsets") -> Iterator[Progress]:

@@ -9,18 +9,22 @@ returns the value function, design or solver for the data at hand. Names and mod
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntArray, Players
+from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray, Players
 from shaff.data.problem import Problem
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
 from shaff.trees.forest import Forest
+
+# Rows whose conditional means are kept, for the directions of the effects. Fewer make these a
+# matter of luck, more take memory (`benchmarks.local --directions`).
+MAX_KEPT = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,8 @@ class Values:
         Values by each of several runs with other splits and seeds, of which ``v`` is the average.
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
+    means : float32 array of shape (n_subsets, n_some_rows, 1) or None
+        Conditional means of the rows of `some_rows`, out of sample, with a single output.
     """
 
     subsets: Subsets
@@ -55,6 +61,7 @@ class Values:
     plain: FloatArray | None = None
     runs: FloatArray | None = None
     output_influences: npt.NDArray[np.float32] | None = None
+    means: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Values]) -> Values:
@@ -84,7 +91,19 @@ class Values:
 
     def without_rows(self) -> Values:
         """The same without what has an entry a row of the data."""
-        return replace(self, influences=None, output_influences=None)
+        return replace(self, influences=None, output_influences=None, means=None)
+
+
+def some_rows(n_rows: int) -> IntpArray:
+    """Places of rows whose conditional means are kept: all, or 1000 that are evenly spread.
+
+    Examples
+    --------
+    >>> from shaff.protocols import some_rows
+    >>> len(some_rows(300)), len(some_rows(10_000))
+    (300, 1000)
+    """
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_KEPT)).round().astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +142,23 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
+class DesignError:
+    """What the subsets that were not evaluated leave open in any game that is solved alike.
+
+    The variance of the error of player j is ``variances[j]`` times the mean square of
+    ``residual_map @ [v(subsets), v(all)]``: how far the values are from what the others say.
+
+    Parameters
+    ----------
+    variances : float array of shape (n_players,)
+    residual_map : float array of shape (n_residuals, n_subsets + 1)
+    """
+
+    variances: FloatArray
+    residual_map: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Effects:
     """What a solver returns.
 
@@ -136,12 +172,15 @@ class Effects:
         ``raw = linear_map @ [v(subsets), v(all)]``, in the order given to the solver.
     covariance : float array of shape (n_players, n_players) or None
         Design error of ``raw``: what the subsets that were not evaluated leave open.
+    design : DesignError or None
+        The same for any other game on these subsets.
     """
 
     effects: FloatArray
     raw: FloatArray
     linear_map: FloatArray | None = None
     covariance: FloatArray | None = None
+    design: DesignError | None = None
 
 
 class ValueFunction(Protocol):
@@ -201,6 +240,8 @@ class Game:
         What is explained, where that is not the data as given.
     priced : Values or None
         What was priced on the way to this value function, with influences.
+    encode : callable or None
+        Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
     """
 
     values: ValueFunction
@@ -210,6 +251,7 @@ class Game:
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
     priced: Values | None = None
+    encode: Callable[[FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,10 +288,10 @@ class DesignContext:
     @property
     def budget(self) -> int:
         """Evaluations to spend at most: as asked for, else 200, or 15 a player if that is more, up
-        to 400, and never under 6 a player."""
+        to 400, and never under 10 a player (`benchmarks.wide designs`)."""
         if self.n_subsets is not None:
             return self.n_subsets
-        return max(200, min(15 * self.n_players, 400), 6 * self.n_players)
+        return max(200, min(15 * self.n_players, 400), 10 * self.n_players)
 
 
 @dataclass(frozen=True, eq=False)

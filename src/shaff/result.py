@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from shaff import wording
+from shaff._arrays import frozen
 from shaff._files import replacing
 from shaff._frames import Backend, make_frame
 from shaff._json import encoded, read_content
@@ -22,19 +23,21 @@ from shaff._version import __version__
 from shaff._words import counted, listed
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
-from shaff.inference import adjust_p_values, surely_above
+from shaff.inference import adjust_p_values, spanned_p_values, surely_above
+from shaff.interactions import Interactions
 from shaff.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.tables import aligned, number_text
 from shaff.tables import summary_table as summary_table
 
 if TYPE_CHECKING:
+    from shaff.local import LocalEffects
     from shaff.plots import Display, Kind
 
 FORMAT = "shaff.EffectsResult"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Version 1 had neither plain values nor errors per output; version 2 did not know of the data, the
-# call, the screen or the way to convergence.
-READ_VERSIONS = (1, 2, 3)
+# call, the screen or the way to convergence; version 3 did not know of directions.
+READ_VERSIONS = (1, 2, 3, 4)
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
@@ -102,8 +105,17 @@ class EffectsResult:
         the credit is a matter of taste, and they share it.
     convergence : float array of shape (n_steps, 2) or None
         Evaluations of v so far, and the largest standard error that the design leaves then.
+    directions : dict of str or None
+        For players of one column of numbers, which way y goes as they grow: "increasing",
+        "decreasing", "U-shaped", "inverted U", "mixed" (it depends, or turns more than once) or
+        "none" (next to nothing happens). Others have no order.
+    curves : dict of float arrays of shape (2, n_slices), or None
+        What these directions are read from: the mean of a player, and of what it adds to the
+        prediction, in slices of the rows.
     data : DataSummary or None
         How the table was read, and which columns go together.
+    interactions : Interactions or None
+        Of pairs of players, where they were asked for; see `ShapleyEffects.interactions`.
     call : str or None
         The Python call that gives this result again.
     versions : dict of str or None
@@ -150,7 +162,10 @@ class EffectsResult:
     others: dict[str, float] | None = None
     interchangeable: tuple[tuple[str, ...], ...] = ()
     convergence: FloatArray | None = None
+    directions: dict[str, str] | None = None
+    curves: dict[str, FloatArray] | None = None
     data: DataSummary | None = None
+    interactions: Interactions | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -182,18 +197,24 @@ class EffectsResult:
             "p_values",
             "screened",
         ):
-            checked[field] = _frozen(getattr(self, field), (p,), field)
+            checked[field] = frozen(getattr(self, field), (p,), field)
         if self.others is not None:
             checked["others"] = {str(k): float(v) for k, v in self.others.items()}
-        checked["covariance"] = _frozen(self.covariance, (p, p), "covariance")
+        checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
         for field in ("per_output", "per_output_errors"):
             arrays = getattr(self, field)
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
         steps = 0 if self.convergence is None else len(self.convergence)
-        checked["convergence"] = _frozen(self.convergence, (steps, 2), "convergence")
+        checked["convergence"] = frozen(self.convergence, (steps, 2), "convergence")
+        if self.directions is not None:
+            checked["directions"] = {str(k): str(v) for k, v in self.directions.items()}
+        if self.curves is not None:
+            checked["curves"] = {str(k): _frozen_curve(c, k) for k, c in self.curves.items()}
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
+        if isinstance(self.interactions, Mapping):
+            checked["interactions"] = Interactions.from_content(self.interactions)
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -399,8 +420,7 @@ class EffectsResult:
         found = self._estimates[:, i] - self._estimates[:, j]
         half = float(ndtri((1 + level) / 2)) * error
         low, high = float(found.min()), float(found.max())
-        distance = max(low, -high, 0.0)
-        p_value = 2 * float(ndtr(-distance / error)) if error > 0 else float(distance == 0)
+        p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
         return Difference(float(found[0]), error, low - half, high + half, p_value)
 
     def _place(self, player: str | int) -> int:
@@ -594,8 +614,9 @@ class EffectsResult:
             Columns ``player``, ``effect``, ``share`` (of what is explained), then, where the
             result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
             its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
-            `null_test`, without and with Holm's adjustment), ``first_order``, ``total`` and
-            ``raw_effect``. With ``by_output`` a column ``output`` stands first.
+            `null_test`, without and with Holm's adjustment), ``first_order``, ``total``,
+            ``raw_effect`` and ``direction`` (see `directions`). With ``by_output`` a column
+            ``output`` stands first.
 
         Examples
         --------
@@ -612,7 +633,14 @@ class EffectsResult:
         backend = backend or self.library or "pandas"
         if by_output:
             return self._frame_by_output(backend, level)
-        return make_frame(self._sorted(self.columns(level), self.order), backend)
+        columns = self._sorted(self.columns(level), self.order)
+        return make_frame({**columns, **self.words(self.order)}, backend)
+
+    def words(self, players: IntpArray) -> dict[str, list[str | None]]:
+        """What is said of players in words: their directions, if the result knows them."""
+        if not self.directions:
+            return {}
+        return {"direction": [self.directions.get(self.names[j]) for j in players]}
 
     def _sorted(self, columns: Mapping[str, FloatArray], order: IntpArray) -> dict[str, Any]:
         names = [self.names[j] for j in order]
@@ -653,7 +681,9 @@ class EffectsResult:
         [0.1, 0.3]
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["data"] = None if self.data is None else self.data.content()
+        for name in ("data", "interactions"):
+            part = getattr(self, name)
+            content[name] = None if part is None else part.content()
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
         text = json.dumps(
             encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
@@ -715,6 +745,8 @@ class EffectsResult:
         title: str | None = None,
         call: str | None = None,
         data: DataSummary | None = None,
+        interactions: Interactions | None = None,
+        local: LocalEffects | None = None,
     ) -> Path:
         """A report in one file that opens in any browser, without a network; needs jinja2
         (``pip install "shaff[report]"``).
@@ -729,6 +761,10 @@ class EffectsResult:
             How to get this result again, if not by the Python call that it carries.
         data : DataSummary or None
             Another account of the data than the one the result carries.
+        interactions : Interactions or None
+            A section on them, if the result does not carry any; see `ShapleyEffects.interactions`.
+        local : LocalEffects or None
+            Rows to tell of besides, see `ShapleyEffects.explain`.
 
         Returns
         -------
@@ -746,8 +782,13 @@ class EffectsResult:
         """
         from shaff.report import render
 
-        told = replace(self, call=call or self.call, data=data or self.data)
-        page = render(told, title)
+        told = replace(
+            self,
+            call=call or self.call,
+            data=data or self.data,
+            interactions=interactions or self.interactions,
+        )
+        page = render(told, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
         return Path(path)
@@ -820,14 +861,8 @@ def _check_level(level: float) -> None:
         raise InputError(f"level must lie between 0 and 1, got {level!r}.")
 
 
-def _frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
-    if array is None:
-        return None
-    copy = np.array(array, dtype=np.float64)
-    if copy.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
-    copy.setflags(write=False)
-    return copy
+def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
+    return frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
 
 
 def _frozen_errors(
@@ -842,5 +877,5 @@ def _frozen_errors(
 
 
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
-    frozen = {str(name): _frozen(array, (p,), str(name)) for name, array in arrays.items()}
-    return {name: array for name, array in frozen.items() if array is not None}
+    copies = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
+    return {name: array for name, array in copies.items() if array is not None}

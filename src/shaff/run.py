@@ -19,8 +19,9 @@ from shaff.checkpoint import Checkpoint, fingerprint
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.evaluator import Evaluator
+from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
-from shaff.progress import progress_bar
+from shaff.progress import Silent, progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
 from shaff.screening import (
@@ -57,31 +58,41 @@ LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 def explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
-) -> EffectsResult:
-    """From a problem to its result; ``make`` is step 2, ``model`` what it was given besides."""
+) -> tuple[EffectsResult, Played | Unplayed]:
+    """From a problem to its result, and to what answers further questions; ``make`` is step 2,
+    ``model`` what it was given besides."""
     with engaged(problem.n_jobs):
         return _explain(settings, problem, make, model)
 
 
 def _explain(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any
-) -> EffectsResult:
+) -> tuple[EffectsResult, Played | Unplayed]:
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _constant_result(settings, problem)
+        return _constant_result(settings, problem), Unplayed(problem)
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        result = Run(settings, cast, game, evaluator).result()
+        run = Run(settings, cast, game, evaluator)
+        result = run.result()
+    evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
-    return replace(
+    columns = problem.distinct_columns() if _is_own(settings) else None
+    result = replace(
         result,
         interchangeable=same,
         notes=(*_same_credit(same), *result.notes),
         data=summarise(problem, result.effects),
     )
+    return result, Played(problem, cast, game, columns, evaluator, run.context, *run.solved)
+
+
+def _is_own(settings: Settings) -> bool:
+    """Whether the learners are our own, which see each of several copies of a column once."""
+    return settings.estimator is None or isinstance(settings.estimator, str)
 
 
 def _cast_and_game(
@@ -89,7 +100,7 @@ def _cast_and_game(
 ) -> tuple[Cast, Game]:
     """Learners of our own see what the screen of each fold leaves them. Other models see all
     columns, and what they explain may not be y: there a screen comes after."""
-    if settings.estimator is None or isinstance(settings.estimator, str):
+    if _is_own(settings):
         cast = choose_cast(settings, problem)
         game = make(cast.problem)
         return replace(cast, problem=game.problem or cast.problem), game
@@ -125,6 +136,9 @@ class Run:
     evaluator: Evaluator
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
+    # What the design knew; the subsets that step 3 was given, and what it made of them.
+    context: DesignContext = field(init=False)
+    solved: tuple[Subsets, Effects] = field(init=False)
 
     @property
     def problem(self) -> Problem:
@@ -133,9 +147,10 @@ class Run:
 
     def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
-        context = self._context()
+        self.context = context = self._context()
         proposal, values = self._price(context)
         effects = self._solve(proposal, values, context)
+        self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
         result = self._assemble(effects, values)
@@ -253,6 +268,7 @@ class Run:
     def _assemble(self, effects: Effects, values: Values) -> EffectsResult:
         v_all = float(values.v[0])
         first_order, total = self._sobol(v_all)
+        shapes = shapes_of(self.cast, effects, values.means)
         return EffectsResult(
             names=self.cast.names,
             effects=self._shared(effects.effects),
@@ -280,6 +296,8 @@ class Run:
             screened=self.cast.correlations if self._has_others else None,
             others=self._of_others(effect=effects.effects, raw_effect=effects.raw),
             convergence=self._convergence(),
+            directions=None if shapes is None else {k: s.direction for k, s in shapes.items()},
+            curves=None if shapes is None else {k: s.curve for k, s in shapes.items()},
         )
 
     def _convergence(self) -> FloatArray | None:

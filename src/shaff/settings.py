@@ -96,12 +96,23 @@ def _screen_size(screen: Any) -> int | None:
     return int(screen)
 
 
-def _check_numbers(given: Mapping[str, Any]) -> None:
-    n_subsets, tol, max_rows = given["n_subsets"], given["tol"], given["max_rows"]
+def check_budget(n_subsets: Any, tol: Any) -> None:
+    """Whether evaluations and error can be asked for.
+
+    Examples
+    --------
+    >>> from shaff.settings import check_budget
+    >>> check_budget(200, 0.001)
+    """
     if n_subsets is not None and not (_is_whole(n_subsets) and n_subsets >= 2):
         raise InputError(f"n_subsets={n_subsets!r}: expected a whole number of at least 2.")
     if tol is not None and not (isinstance(tol, Real) and float(tol) > 0):
         raise InputError(f"tol={tol!r}: expected a positive number.")
+
+
+def _check_numbers(given: Mapping[str, Any]) -> None:
+    max_rows = given["max_rows"]
+    check_budget(given["n_subsets"], given["tol"])
     if max_rows is not None and not (_is_whole(max_rows) and max_rows >= MIN_ROWS):
         raise InputError(f"max_rows={max_rows!r}: expected None or at least {MIN_ROWS}.")
     if given["forest_error"] not in FOREST_ERRORS:

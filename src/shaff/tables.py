@@ -40,7 +40,10 @@ def summary_table(
         if array is not None
     }
     if result.p_values is not None:
-        present["p (Holm)"] = [_p_value(p) for p in result.null_test()]
+        present["p (Holm)"] = [p_value_text(p) for p in result.null_test()]
+    if result.directions:
+        words = result.words(np.arange(len(result.names)))["direction"]
+        present["direction"] = [word or "–" for word in words]
     out, ends = result.is_screened, _bars(result, bar_width, digits)
     rows = []
     for j in players:
@@ -67,7 +70,8 @@ def number_text(number: float, digits: int = 3) -> str:
     return "–" if np.isnan(number) else f"{number:z.{digits}f}"
 
 
-def _p_value(p: float) -> str:
+def p_value_text(p: float) -> str:
+    """Three digits at most."""
     return "< 0.001" if p < 0.001 else number_text(p)
 
 

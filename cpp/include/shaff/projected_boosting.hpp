@@ -44,18 +44,30 @@ struct ReplayOptions {
   double shrinkage;
 };
 
+// Two more replays, each with steps that half of the training rows decide: the first `n_first`
+// rows, or the other training rows. A half has half the shrinkage, so that cells are shrunk as by
+// all.
+struct HalfResiduals {
+  std::size_t n_first = 0;
+  std::span<double> train;  // (n_subsets, n_train): of each row by its own half
+  std::span<double> test;   // (n_subsets, 2, n_test): of the held-out rows by both
+
+  bool wanted() const { return !train.empty(); }
+};
+
 // Replays every tree, in order, for each of the subsets of columns (packed bits, row-major).
 //
 // The cells of a tree for a subset U are its projected partition: two rows share a cell iff they
 // can reach the same leaves when splits outside U send a row both ways. A cell steps by
 // learning_rate * sum(weight * residual) / (sum(weight) + shrinkage) over its training rows, and
 // the step leaves the residual of all rows of the cell. `residual` has shape
-// (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones.
+// (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones, and
+// so are those of the halves where they are wanted: they share the cells.
 //
 // Returns false if interrupted; the residuals are then those of no tree in particular.
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,
                      std::span<const std::uint64_t> subsets, std::size_t words_per_subset,
                      const ReplayOptions& options, std::span<double> residual,
-                     const Interrupted& interrupted);
+                     const HalfResiduals& halves, const Interrupted& interrupted);
 
 }  // namespace shaff

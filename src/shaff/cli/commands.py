@@ -11,6 +11,7 @@ import typer
 
 from shaff._version import __version__
 from shaff.cli import options
+from shaff.cli.local import read_wanted
 from shaff.cli.outputs import Outputs, public_call
 from shaff.data.files import Source, check_source
 from shaff.errors import InputError
@@ -19,6 +20,7 @@ from shaff.errors import InputError
 if TYPE_CHECKING:
     from shaff import EffectsResult, ShapleyEffects
     from shaff.cli.reading import Question
+    from shaff.local import LocalEffects
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -78,6 +80,7 @@ def explain(
     estimator: options.Estimator = options.Learner.AUTO,
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
+    interactions: options.WithInteractions = False,
     published: options.Published = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -90,13 +93,16 @@ def explain(
     json: options.Json = None,
     csv: options.Csv = None,
     plot: options.Plot = None,
+    local: options.Local = None,
+    local_output: options.LocalOutput = None,
     force: options.Force = False,
     config: options.Config = None,
     debug: options.Debug = False,
 ) -> None:
     """Shapley effects of the columns of a table on one of them."""
-    outputs = Outputs(json, csv, plot, html)
+    outputs = Outputs(json, csv, plot, html, local_output)
     outputs.check(force, data)
+    wanted = read_wanted(local, local_output)
     order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
     source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
     check_source(source)
@@ -114,9 +120,15 @@ def explain(
     if question.by is not None:
         _deliver_many(effects, question, outputs)
         return
+    new_rows = None if wanted is None else wanted.new_rows(source, question, max_rows)
     result = effects.fit(question.X, question.y, **question.rows).result_
+    if interactions:
+        found = dataclasses.replace(effects.interactions(), target=target)
+        result = dataclasses.replace(result, interactions=found)
     notes, call = (*question.notes, *result.notes), public_call(context.obj)
-    _deliver(dataclasses.replace(result, target=target, notes=notes, call=call), outputs)
+    result = dataclasses.replace(result, target=target, notes=notes, call=call)
+    rows = None if wanted is None else wanted.explain(effects, question, new_rows)
+    _deliver(result, outputs, rows)
 
 
 @app.command()
@@ -223,12 +235,14 @@ def _deliver_many(effects: ShapleyEffects, question: Question, outputs: Outputs)
         print_saved([str(path) for path in saved])
 
 
-def _deliver(result: EffectsResult, outputs: Outputs) -> None:
-    from shaff.cli.printing import print_result, print_saved
+def _deliver(result: EffectsResult, outputs: Outputs, local: LocalEffects | None = None) -> None:
+    from shaff.cli.printing import print_local, print_result, print_saved
 
     # First the terminal: what took long must not be lost on a full disk.
     if not outputs.is_alone:
         print_result(result)
-    saved = outputs.write(result)
+        if local is not None:
+            print_local(local)
+    saved = outputs.write(result, local)
     if not outputs.is_alone:
         print_saved([str(path) for path in saved])

@@ -203,6 +203,14 @@ Tol = Annotated[
         rich_help_panel=COMPUTING,
     ),
 ]
+WithInteractions = Annotated[
+    bool,
+    typer.Option(
+        "--interactions",
+        help="Also which pairs of columns tell more together than apart; needs more subsets.",
+        rich_help_panel=COMPUTING,
+    ),
+]
 Published = Annotated[
     bool,
     typer.Option("--published", help="The paper's algorithm, exactly.", rich_help_panel=COMPUTING),
@@ -292,6 +300,23 @@ Html = Annotated[
     Path | None,
     typer.Option(
         help="Write the report here, a page for any browser.",
+        metavar="PATH",
+        rich_help_panel=RESULTS,
+    ),
+]
+Local = Annotated[
+    str | None,
+    typer.Option(
+        help="Also explain single rows: numbers of rows of the table, from 1 on (3,7,20-25), all, "
+        "or a file of new rows.",
+        metavar="ROWS",
+        rich_help_panel=RESULTS,
+    ),
+]
+LocalOutput = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write what --local found here: .csv or .json.",
         metavar="PATH",
         rich_help_panel=RESULTS,
     ),

@@ -19,16 +19,18 @@ from shaff.errors import InputError
 
 if TYPE_CHECKING:
     from shaff import EffectsResult, ManyEffects
+    from shaff.local import LocalEffects
 
 IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 PAGES = (".html", ".htm")
+VALUES = (".csv", ".json")
 STANDARD_OUTPUT = "-"
 # A spreadsheet runs what begins so.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Words after which something private may stand, and how it may stand inside of a word.
 _PRIVATE = ("--query",)
 # Options that change no effect.
-_NO_MATTER = ("--jobs", "--json", "--csv", "--plot", "--html")
+_NO_MATTER = ("--jobs", "--json", "--csv", "--plot", "--html", "--local", "--local-output")
 _WITH_VALUE = (*_PRIVATE, *_NO_MATTER)
 _SECRET = re.compile(r"(?i)(token|secret|password|passwd|pwd|api_?key|key)=[^&\s]+|://[^/@\s]+@")
 
@@ -41,6 +43,7 @@ class Outputs:
     csv: str | None = None
     plot: Path | None = None
     html: Path | None = None
+    local: Path | None = None
 
     def check(self, force: bool, inputs: Sequence[Path] = ()) -> None:
         """Names are checked first: a long computation must not end in a wrong path."""
@@ -53,16 +56,19 @@ class Outputs:
             raise InputError("two results cannot go to the same file.")
         _check_kind("--plot", self.plot, IMAGES, "matplotlib")
         _check_kind("--html", self.html, PAGES, "jinja2")
+        _check_kind("--local-output", self.local, VALUES, "numpy")
 
     @property
     def is_alone(self) -> bool:
         """Whether the standard output belongs to a program, not to a person."""
         return STANDARD_OUTPUT in (self.json, self.csv)
 
-    def write(self, result: EffectsResult) -> list[Path]:
+    def write(self, result: EffectsResult, local: LocalEffects | None = None) -> list[Path]:
         """Write everything; returns the files."""
+        if self.local is not None and local is not None:
+            write_local(local, self.local)
         if self.html is not None:
-            result.to_html(self.html)
+            result.to_html(self.html, local=local)
         if self.plot is not None:
             from shaff.plots import EffectsDisplay
 
@@ -89,7 +95,8 @@ class Outputs:
                 temporary.write_text(text, encoding="utf-8", newline="")
 
     def _files(self) -> list[tuple[str, Path]]:
-        named = {"--json": self.json, "--csv": self.csv, "--plot": self.plot, "--html": self.html}
+        named = {"--json": self.json, "--csv": self.csv, "--plot": self.plot, "--html": self.html,
+                 "--local-output": self.local}  # fmt: skip
         return [(option, Path(path)) for option, path in named.items()
                 if path is not None and path != STANDARD_OUTPUT]  # fmt: skip
 
@@ -140,13 +147,14 @@ def as_csv(result: EffectsResult) -> str:
     >>> print(as_csv(result).splitlines()[1].split(",")[0])
     '=1+1
     """
-    columns = result.columns()
+    columns, words = result.columns(), result.words(result.order)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["player", *columns])
-    for j in result.order:
+    writer.writerow(["player", *columns, *words])
+    for place, j in enumerate(result.order):
         numbers = [_cell(array[j]) for array in columns.values()]
-        writer.writerow([inert(result.names[j]), *numbers])
+        said = [column[place] or "" for column in words.values()]
+        writer.writerow([inert(result.names[j]), *numbers, *said])
     return file.getvalue()
 
 
@@ -159,6 +167,22 @@ def many_as_csv(many: ManyEffects) -> str:
     for row in rows:
         writer.writerow([inert(c) if isinstance(c, str) else _cell(c) for c in row.values()])
     return file.getvalue()
+
+
+def write_local(local: LocalEffects, path: Path) -> None:
+    """Values of rows, as the ending of the file says."""
+    if path.suffix.lower() == ".json":
+        local.to_json(path)
+        return
+    columns = local.columns()
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([inert(name) for name in columns])
+    cells = [c if isinstance(c, list) else c.tolist() for c in columns.values()]
+    for row in zip(*cells, strict=True):
+        writer.writerow([_cell(c) if isinstance(c, float) else inert(str(c)) for c in row])
+    with replacing(path) as temporary:
+        temporary.write_text(file.getvalue(), encoding="utf-8", newline="")
 
 
 def _cell(number: Any) -> str:

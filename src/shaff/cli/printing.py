@@ -14,12 +14,16 @@ from shaff._words import enumerated
 
 if TYPE_CHECKING:
     from shaff import EffectsResult
+    from shaff.interactions import Interactions
+    from shaff.local import LocalEffects
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first-order", "total")
-MAX_PLAYERS = 50
+_WIDE_ONLY = ("first-order", "total", "direction")
+MAX_PLAYERS, MAX_PAIRS = 50, 12
+# Rows that are told one by one, and parts of each.
+MAX_ROWS, MAX_PARTS = 10, 6
 _ALPHA = 0.05
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
@@ -53,6 +57,24 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     console.print(Text(headline, style="bold"), soft_wrap=whole)
     for line in result.footer():
         console.print(_sentence(line), soft_wrap=whole)
+    if result.interactions is not None:
+        _print_interactions(result.interactions, console)
+
+
+def _print_interactions(found: Interactions, console: Console) -> None:
+    """The strongest pairs, and how to read them."""
+    console.print()
+    console.print(Text("Strongest interactions", style="bold"))
+    header, rows = found.table(found.order[:MAX_PAIRS])
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        is_number = name not in ("players", "95 % interval")
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for line in found.footer():
+        console.print(_sentence(line), soft_wrap=not console.is_terminal)
 
 
 def print_saved(paths: list[str], console: Console | None = None) -> None:
@@ -131,3 +153,35 @@ def _sentence(line: str) -> Text:
     text = Text(line)
     text.highlight_words(["Note:"], style="yellow")
     return text
+
+
+def print_local(local: LocalEffects, console: Console | None = None) -> None:
+    """The largest parts of the predictions of a few rows."""
+    console = console or _console()
+    whole = not console.is_terminal
+    console.print()
+    console.print(Text("Single rows", style="bold"), soft_wrap=whole)
+    for output in local.outputs or (None,):
+        one = local if output is None else local.of(output)
+        for row in range(min(one.n_rows, MAX_ROWS)):
+            console.print(Text(_row_sentence(one, row)), soft_wrap=whole)
+    if local.n_rows > MAX_ROWS:
+        console.print(Text(f"... and {local.n_rows - MAX_ROWS} more rows", style="dim"))
+    for note in local.notes:
+        console.print(_sentence(f"Note: {note}"), soft_wrap=whole)
+
+
+def _row_sentence(local: LocalEffects, row: int) -> str:
+    place, values = int(local.rows[row]), local.values[row]
+    of = "" if local.output is None else f" ({local.output})"
+    if np.isnan(values).any():
+        return f"Row {place}{of}: cannot be predicted out of sample."
+    order = np.argsort(-np.abs(values), kind="stable")
+    parts = [f"{values[j]:+.3g} {local.names[j]}" for j in order[:MAX_PARTS]]
+    rest = values[order[MAX_PARTS:]]
+    if len(rest):
+        parts.append(f"{rest.sum():+.3g} others")
+    return (
+        f"Row {place}{of}: {local.predictions[row]:.4g} = {local.base:.4g} on average "
+        + ", ".join(parts)
+    )

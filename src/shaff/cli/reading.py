@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shaff._words import column_sentence, counted, listed
 from shaff.data.files import Source, TableFile, read_source, with_types
 from shaff.errors import InputError
@@ -56,6 +59,8 @@ class Question:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     by: pl.Series | None = None
+    # Numbers of the rows in the file, from 1 on; None if a sample was read.
+    numbers: npt.NDArray[np.intp] | None = None
 
 
 def read_question(
@@ -73,6 +78,9 @@ def read_question(
     categorical = _columns(names, asked.categorical, "--categorical")
     inputs = [name for name in chosen if name not in special]
     table = with_types(_selected(table, [*inputs, *special]), categorical, source.order)
+    is_sample = table.n_rows > table.frame.height
+    has_target = _has_value(table.frame[asked.target]).to_numpy()
+    numbers = None if is_sample else 1 + np.flatnonzero(has_target)
     frame, missing = _with_target(table.frame, asked)
     inputs, empty = _without_empty(frame, inputs)
     if not inputs:
@@ -89,6 +97,7 @@ def read_question(
         settings,
         (*missing, *table.notes, *notes, *empty),
         None if asked.by is None else frame[asked.by],
+        numbers,
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from numbers import Number
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -18,7 +19,7 @@ from shaff._frames import BACKENDS, Backend
 from shaff._missing import is_missing
 from shaff._typing import BoolArray, FloatArray
 from shaff._words import column_sentence
-from shaff.data.spelling import read_spelling
+from shaff.data.spelling import Spelling, read_spelling
 from shaff.errors import InputError, InputTypeError
 
 # Fewer rows leave folds of one row or two: there is nothing to measure errors with.
@@ -45,12 +46,18 @@ class Table:
     categorical : bool array of shape (n_columns,)
     notes : tuple of str
         What was done to columns that are not plain numbers.
+    levels : dict of str to tuple
+        Categories of a column, each at the place that is its code.
+    spelled : dict of str to dict
+        Text of a column that was read as numbers or dates, and how often each stood there.
     """
 
     X: FloatArray
     names: tuple[str, ...]
     categorical: BoolArray
     notes: tuple[str, ...] = ()
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    spelled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def is_frame(X: Any) -> bool:
@@ -166,12 +173,14 @@ def _read_matrix(X: Any, categorical: str | Sequence[str | int]) -> Table:
     names = tuple(f"x{j}" for j in range(matrix.shape[1]))
     chosen = _chosen_categories(categorical, names)
     is_category = np.array([name in chosen for name in names], dtype=bool)
+    levels: dict[str, tuple[Any, ...]] = {}
     if is_category.any():
         matrix = matrix.copy()
         for j in np.flatnonzero(is_category):
             known = ~np.isnan(matrix[:, j])
-            matrix[known, j] = np.unique(matrix[known, j], return_inverse=True)[1]
-    return Table(matrix, names, is_category)
+            found, matrix[known, j] = np.unique(matrix[known, j], return_inverse=True)
+            levels[names[j]] = tuple(found.tolist())
+    return Table(matrix, names, is_category, levels=levels)
 
 
 def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
@@ -181,13 +190,16 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
     matrix = np.empty((len(frame), len(names)))
     kinds = np.zeros(len(names), dtype=bool)
     said: dict[str, list[str]] = {}
+    read: dict[str, Column] = {}
     for j, (name, series) in enumerate(zip(names, frame.iter_columns(), strict=True)):
-        column = read_column(series, name, name in chosen)
+        column = read[name] = read_column(series, name, name in chosen)
         matrix[:, j], kinds[j] = column.values, column.is_category
         if column.note:
             said.setdefault(column.note, []).append(name)
     notes = tuple(column_sentence(columns, note) for note, columns in said.items())
-    return Table(matrix, names, kinds, notes)
+    levels = {name: column.levels for name, column in read.items() if column.is_category}
+    spelled = {name: column.spelled for name, column in read.items() if column.spelled}
+    return Table(matrix, names, kinds, notes, levels, spelled)
 
 
 def _column_names(X: Any) -> tuple[str, ...]:
@@ -218,11 +230,14 @@ def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> i
 
 
 class Column(NamedTuple):
-    """A column as numbers, whether they are codes of categories, and what to say about it."""
+    """A column as numbers, whether they are codes of categories, and what to say about it; its
+    categories, or the text that spelled its numbers."""
 
     values: FloatArray
     is_category: bool = False
     note: str = ""
+    levels: tuple[str, ...] = ()
+    spelled: Mapping[str, int] = MappingProxyType({})
 
 
 def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Column:
@@ -261,20 +276,26 @@ def _read_text(values: list[Any], name: str) -> Column:
 
     Whole numbers stay categories, with a word: who keeps 1, 2, 3 as text may mean labels.
     """
-    spelling = read_spelling(Counter(v for v in values if isinstance(v, str)))
+    counts = Counter(v for v in values if isinstance(v, str))
+    spelling = read_spelling(counts)
     if spelling is None:
         return _categories(values, name)
     if spelling.kind == "whole numbers":
         return _categories(values, name)._replace(note=_WHOLE_NUMBERS)
     if not spelling.values:
         return _categories(values, name)._replace(note=spelling.note)
-    spelled = [spelling.values[v] if isinstance(v, str) else None for v in values]
+    is_date = spelling.kind == "dates"
+    how = "as days since 1970." if is_date else "as numbers."
+    note = f"{_as_text(spelling.note, 'dates' if is_date else 'numbers')} {how}"
+    return Column(spelled_numbers(values, spelling), note=note, spelled=counts)
+
+
+def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
+    """What text spells, dates as days; NaN for anything else."""
+    spelled = [spelling.values.get(v) if isinstance(v, str) else None for v in values]
     if spelling.kind == "dates":
-        return Column(
-            _days(spelled), note=f"{_as_text(spelling.note, 'dates')} as days since 1970."
-        )
-    numbers = np.array([np.nan if v is None else v for v in spelled], dtype=np.float64)
-    return Column(numbers, note=f"{_as_text(spelling.note, 'numbers')} as numbers.")
+        return _days(spelled)
+    return np.array([np.nan if v is None else v for v in spelled], dtype=np.float64)
 
 
 def _as_text(note: str, kind: str) -> str:
@@ -327,7 +348,7 @@ def _categories(values: list[Any], name: str) -> Column:
         )
     code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
     codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
-    return Column(codes, True, _category_note(kinds, len(code), len(known)))
+    return Column(codes, True, _category_note(kinds, len(code), len(known)), tuple(code))
 
 
 def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:

@@ -87,6 +87,8 @@ class Problem:
         Told how many learners of how many are grown.
     views : Views or None
         Which columns the learner of a fold may see; None means all.
+    places : int array of shape (n_rows,) or None
+        Of the rows in the table that was given; None means all, in order.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Problem:
     n_given: int | None = None
     tell: Tell = say_nothing
     views: Views | None = None
+    places: IntpArray | None = None
 
     @classmethod
     def of(
@@ -218,7 +221,7 @@ class Problem:
         if self.views is not None:
             return self  # seen to before it was screened
         original = _originals(self.X, self.categorical)
-        kept = np.unique(original)
+        kept = np.unique(original)  # those of `distinct_columns`
         if len(kept) == len(original):
             return self
         place = np.searchsorted(kept, original)
@@ -230,8 +233,12 @@ class Problem:
         )
         return replace(self, table=table, players=[np.unique(place[p]) for p in self.players])
 
+    def distinct_columns(self) -> IntpArray:
+        """Columns that `without_copies` keeps."""
+        return np.unique(_originals(self.X, self.categorical))
+
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to another process: a progress bar does not."""
+        # Who was told how far the learners are may be a window on somebody's screen.
         return {**self.__dict__, "tell": say_nothing}
 
     def with_matrix(self, X: FloatArray) -> Problem:
@@ -303,6 +310,7 @@ def read_problem(
         reading.seed,
         reading.forest_error,
         sample.n_given,
+        places=sample.places,
     )
     return problem if reading.all_rows else without_idle_rows(problem)
 
@@ -324,6 +332,7 @@ def without_idle_rows(problem: Problem) -> Problem:
         target=replace(target, y=target.y[rows], labels=labels),
         sample_weight=None if weight is None else weight[rows],
         row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
+        places=rows if problem.places is None else problem.places[rows],
     )
 
 

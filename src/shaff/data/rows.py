@@ -76,11 +76,13 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
 
 
 class RowSample(NamedTuple):
-    """Tables and arrays on the rows that were drawn, of how many, and what to say about it."""
+    """Tables and arrays on the rows that were drawn, of how many, what to say about it, and the
+    places of the rows; None means all."""
 
     arrays: tuple[Any, ...]
     n_given: int
     notes: tuple[str, ...] = ()
+    places: IntpArray | None = None
 
 
 def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> RowSample:
@@ -106,7 +108,7 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
         check_consistent_length(*(array for array in arrays if array is not None))
     chosen = draw_rows(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
     note = sample_note(len(chosen), n_rows)
-    return RowSample(tuple(take_rows(array, chosen) for array in arrays), n_rows, (note,))
+    return RowSample(tuple(take_rows(array, chosen) for array in arrays), n_rows, (note,), chosen)
 
 
 def sample_note(n_sample: int, n_rows: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,11 @@ from shaff._threads import one_blas_thread
 from shaff._typing import BoolArray, FloatArray, RandomState
 from shaff.designs.exhaustive import ExhaustiveDesign
 from shaff.designs.sampling import canonical, paired, random_of_sizes
-from shaff.gaussian_process.kernel import OddKernel, Points
+from shaff.gaussian_process.interaction_model import InteractionFit, InteractionModel
+from shaff.gaussian_process.kernel import Points
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.model import OddFit, OddModel
-from shaff.gaussian_process.posterior import OddPosterior
+from shaff.gaussian_process.posterior import Kernel, Posterior
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
@@ -85,7 +87,10 @@ class GaussianProcessDesign:
     ) -> None:
         self.n_players, self.n_subsets, self.tol, self.proxy = n_players, n_subsets, tol, proxy
         self._rng = check_random_state(random_state)
-        self._model = OddModel(n_players, noise=noise, proxy=proxy, relevance=relevance)
+        self._model = self._make_model(n_players, noise=noise, proxy=proxy, relevance=relevance)
+
+    def _make_model(self, n_players: int, **known: Any) -> OddModel | InteractionModel:
+        return OddModel(n_players, **known)
 
     def propose(self, history: Values) -> Proposal | None:
         """The next batch, or None at the budget or the tolerance."""
@@ -111,7 +116,7 @@ class GaussianProcessDesign:
     def _least(self) -> int:
         return max(LEAST_SUBSETS, LEAST_PER_PLAYER * self.n_players)
 
-    def _batch(self, fit: OddFit, seen: Subsets, n_left: int) -> Subsets | None:
+    def _batch(self, fit: OddFit | InteractionFit, seen: Subsets, n_left: int) -> Subsets | None:
         size = max(BATCH_LEAST, int(BATCH_SHARE * len(fit.data)))
         size = n_left if n_left < 1.5 * size else size
         masks = self._candidates(size, seen)
@@ -134,7 +139,7 @@ class GaussianProcessDesign:
         return pool.masks()[[key not in known for key in keys]]
 
 
-def choose(posterior: OddPosterior, pool: Points, noise: float, n_chosen: int) -> list[int]:
+def choose(posterior: Posterior, pool: Points, noise: float, n_chosen: int) -> list[int]:
     """Positions in the pool of the pairs that lower the summed variance of the effects most.
 
     One pair at a time, each given those before. The Cholesky factor is never formed again: a new
@@ -147,8 +152,8 @@ def choose(posterior: OddPosterior, pool: Points, noise: float, n_chosen: int) -
 class _Greedy:
     """State of the greedy search: posterior moments of the pool given what was chosen."""
 
-    def __init__(self, posterior: OddPosterior, pool: Points, noise: float, steps: int) -> None:
-        self.kernel: OddKernel = posterior.kernel
+    def __init__(self, posterior: Posterior, pool: Points, noise: float, steps: int) -> None:
+        self.kernel: Kernel = posterior.kernel
         self.pool, self.noise, self.n_rows = pool, noise, len(posterior.points)
         self.rows = np.empty((self.n_rows + steps, len(pool)))
         self.rows[: self.n_rows] = posterior.whiten(self.kernel.covariance(posterior.points, pool))
@@ -180,6 +185,11 @@ class _Greedy:
         return best
 
 
+def default_tolerance(context: DesignContext) -> float:
+    """Small beside the error that the rows leave to v(all)."""
+    return float(np.clip(DATA_SHARE * context.data_error, *TOLERANCES))
+
+
 @dataclass(frozen=True)
 class GaussianProcess(DesignSetting):
     """``design="gaussian_process"``, the default.
@@ -198,9 +208,7 @@ class GaussianProcess(DesignSetting):
 
     def make(self, context: DesignContext) -> GaussianProcessDesign:
         """The design; a budget that was asked for is spent, unless a tolerance was too."""
-        default = None
-        if context.n_subsets is None:
-            default = float(np.clip(DATA_SHARE * context.data_error, *TOLERANCES))
+        default = None if context.n_subsets is not None else default_tolerance(context)
         return GaussianProcessDesign(
             context.n_players,
             context.budget,

@@ -24,9 +24,11 @@ RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
 # Without this second start only one of two modes would be tried (`benchmarks.designs`).
 NOISE_STARTS = (1e-3,)
-# Past this many pairs the likelihood is that of an even sample of them: it costs O(pairs^3).
-# More costs time, fewer make rates uncertain (`benchmarks.designs`).
-MAX_PAIRS = 300
+# Past so many pairs, and so many a player, the likelihood is that of an even sample of them: it
+# costs O(pairs^3).
+# More costs time, fewer make rates uncertain (`benchmarks.designs`), or so free that they follow
+# the noise (`benchmarks.wide designs`).
+MAX_PAIRS, PAIRS_PER_PLAYER = 300, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +99,21 @@ class Hyperparameters:
         """Learnt variance of the error of one value of v."""
         return float(np.exp(self.logs[NOISE]) * scale**2)
 
-    def fitted(self, data: Observations, scale: float, max_iter: int = 60) -> Hyperparameters:
+    def fitted(
+        self,
+        data: Observations,
+        scale: float,
+        max_iter: int = 60,
+        even: Observations | None = None,
+    ) -> Hyperparameters:
         """The best posterior mode from a few starts, by L-BFGS.
 
-        What bends may be a signal or noise: values explained either way make two modes.
+        What bends may be a signal or noise: values explained either way make two modes. ``even``
+        are values of the even part, which is independent of the odd one given these parameters.
         """
-        sample = data.thinned(MAX_PAIRS).scaled(scale)
+        given = [data] if even is None else [data, even]
+        limit = max(MAX_PAIRS, PAIRS_PER_PLAYER * data.points.signs.shape[1])
+        sample = [part.thinned(limit).scaled(scale) for part in given]
         starts = [self.logs, *(self._noisy(noise) for noise in NOISE_STARTS)]
         found = [self._mode(start, sample, max_iter) for start in starts]
         logs, _ = min(found, key=lambda mode: mode[1])
@@ -114,12 +125,12 @@ class Hyperparameters:
         return logs
 
     def _mode(
-        self, start: FloatArray, sample: Observations, max_iter: int
+        self, start: FloatArray, sample: list[Observations], max_iter: int
     ) -> tuple[FloatArray, float]:
         result = minimize(
             negative_log_posterior,
             start,
-            args=(sample, self.mean),
+            args=(sample[0], self.mean, *sample[1:]),
             method="L-BFGS-B",
             jac=True,
             bounds=Bounds(LOWEST, HIGHEST),
@@ -134,18 +145,25 @@ def root_mean_square(g: FloatArray) -> float:
 
 
 def negative_log_posterior(
-    logs: FloatArray, data: Observations, mean: FloatArray
+    logs: FloatArray, data: Observations, mean: FloatArray, even: Observations | None = None
 ) -> tuple[float, FloatArray]:
     """Minus the log of likelihood times prior, up to a constant, and its gradient."""
-    terms = _Terms(logs, data)
-    factor = stable_cholesky(terms.total)
-    inverse = cho_solve((factor, True), np.eye(len(data)), check_finite=False)
-    alpha = inverse @ data.g
     sd = np.concatenate([PRIOR_SD, np.full(len(logs) - RATES, RATE_SD)])
     deviation = (logs - mean) / sd
-    value = data.g @ alpha / 2 + np.log(np.diag(factor)).sum() + deviation @ deviation / 2
-    gradient = terms.gradient(inverse - np.outer(alpha, alpha)) + deviation / sd
-    return float(value), gradient
+    value, gradient = _likelihood(_Terms(logs, data), data.g)
+    if even is not None:
+        more, slope = _likelihood(_EvenTerms(logs, even), even.g)
+        value, gradient = value + more, gradient + slope
+    return value + float(deviation @ deviation) / 2, gradient + deviation / sd
+
+
+def _likelihood(terms: _Terms | _EvenTerms, g: FloatArray) -> tuple[float, FloatArray]:
+    """Minus the log, and its gradient."""
+    factor = stable_cholesky(terms.total)
+    inverse = cho_solve((factor, True), np.eye(len(g)), check_finite=False)
+    alpha = inverse @ g
+    value = g @ alpha / 2 + np.log(np.diag(factor)).sum()
+    return float(value), terms.gradient(inverse - np.outer(alpha, alpha))
 
 
 class _Terms:
@@ -174,3 +192,30 @@ class _Terms:
         agreement = ((middle * self.even) @ self.signs * self.signs).sum(axis=0)
         by_rates = self.rates * (agreement - by_signal) / 2
         return np.concatenate([[by_signal, by_linear, by_noise, by_proxy], by_rates]) / 2
+
+
+class _EvenTerms:
+    """The same for values of the even part less that of the full set; see `even_kernel`."""
+
+    def __init__(self, logs: FloatArray, data: Observations) -> None:
+        self.data = data
+        # The full set stands last, to be taken off.
+        self.signs = np.vstack([data.points.signs, np.ones((1, data.points.signs.shape[1]))])
+        signal, self.noise = np.exp(logs[SIGNAL]), np.exp(logs[NOISE])
+        self.rates = np.exp(logs[RATES:])
+        odd, even = decays(self.signs, self.signs, self.rates)
+        self.smooth, self.odd = 2 * signal * even, 2 * signal * odd
+        self.total = self.smooth[:-1, :-1] - self.smooth[:-1, -1:] - self.smooth[-1:, :-1]
+        self.total += self.smooth[-1, -1]
+        self.total[np.diag_indices_from(self.total)] += data.known + self.noise * data.learnt
+
+    def gradient(self, middle: FloatArray) -> FloatArray:
+        """Half the trace of ``middle`` times the derivative of the covariance by each log."""
+        by_noise = self.noise * (np.diag(middle) @ self.data.learnt)
+        less = -middle.sum(axis=0)
+        spread = np.block([[middle, less[:, None]], [less, -less.sum()]])
+        by_signal = np.vdot(spread, self.smooth)
+        # d even / d rate_j = (x_j x_j' odd - even) / 2, entry by entry.
+        agreement = ((spread * self.odd) @ self.signs * self.signs).sum(axis=0)
+        by_rates = self.rates * (agreement - by_signal) / 2
+        return np.concatenate([[by_signal, 0.0, by_noise, 0.0], by_rates]) / 2

@@ -113,6 +113,11 @@ class OddKernel:
         covariance += self.proxy * np.outer(self.proxy_effects, self.proxy_effects)
         return np.asarray(covariance, dtype=np.float64)
 
+    @property
+    def effects_variances(self) -> FloatArray:
+        """Prior variance of each Shapley value, shape (n_players,)."""
+        return np.diag(self.effects_covariance)
+
 
 def decays(a: FloatArray, b: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Correlation of v(U) with v(U') less, and plus, that with v(complement of U').

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -83,12 +84,13 @@ def linear_proxy(
     correlation = weighted.T @ columns + RIDGE * np.eye(columns.shape[1])
     with_y = weighted.T @ target
 
-    def game(masks: BoolArray) -> FloatArray:
-        blocks = np.array_split(masks, len(masks) // BLOCK + 1)
-        values = [_explained(correlation, with_y, block) for block in blocks]
-        return np.concatenate(values)
-
+    game = partial(_in_blocks, correlation, with_y)
     return Proxy(game, _mean_gains(correlation, with_y, n_orders // 2))
+
+
+def _in_blocks(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) -> FloatArray:
+    blocks = np.array_split(masks, len(masks) // BLOCK + 1)
+    return np.concatenate([_explained(correlation, with_y, block) for block in blocks])
 
 
 def _standardised(columns: FloatArray, weight: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from shaff.gaussian_process.hyperparameters import Hyperparameters, Observations
 from shaff.gaussian_process.kernel import Points
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.pairing import Pairing
-from shaff.gaussian_process.posterior import OddPosterior
+from shaff.gaussian_process.posterior import OddPosterior, Posterior
 from shaff.subsets import Subsets
 
 # Less, and the design error bars are too short; more, and designs go on for nothing
@@ -65,6 +65,15 @@ class OddFit:
         return self.inflation * self.posterior.covariance
 
     @property
+    def residual_map(self) -> FloatArray:
+        """From the values to what each pair, left out, is off by, over its claimed deviation;
+        shape (n_pairs - 1, n_subsets + 1)."""
+        inverse = self.posterior.whiten(np.eye(len(self.data.g)))
+        precision = np.einsum("ka,ka->a", inverse, inverse)
+        residuals = (inverse.T @ inverse) / np.sqrt(precision)[:, None]
+        return self.pairing.to_values(residuals[:-1])
+
+    @property
     def standard_errors(self) -> FloatArray:
         """Calibrated standard error of each effect, shape (n_players,)."""
         return np.sqrt(self.inflation * self.posterior.variances)
@@ -100,14 +109,15 @@ class OddModel:
     def fit(self, subsets: Subsets, v: FloatArray, v_all: float) -> OddFit:
         """Fit the hyper-parameters and condition on the values."""
         pairing = Pairing.of(subsets)
-        data = self._observations(pairing, v, v_all)
+        data = self.observations(pairing, v, v_all)
         scale = root_mean_square(data.g)
         self.hyperparameters = self.hyperparameters.fitted(data, scale)
         noise = data.known + data.learnt * self.hyperparameters.noise(scale)
         kernel = self.hyperparameters.kernel(scale, self.proxy)
         return OddFit(pairing, data, OddPosterior(kernel, data.points, noise))
 
-    def _observations(self, pairing: Pairing, v: FloatArray, v_all: float) -> Observations:
+    def observations(self, pairing: Pairing, v: FloatArray, v_all: float) -> Observations:
+        """Values of g, {full, empty} last."""
         lonely, last = pairing.lonely, np.zeros(1)
         variance = (
             np.zeros(len(v)) if self.noise is None else np.broadcast_to(self.noise, len(v)) ** 2
@@ -126,17 +136,18 @@ class OddModel:
         )
 
 
-def inflation(posterior: OddPosterior, g: FloatArray) -> float:
+def inflation(posterior: Posterior, g: FloatArray, n_exact: int = 1) -> float:
     """Factor that makes the posterior variance of the effects an honest one.
 
     The posterior takes its fitted hyper-parameters as true and is overconfident. On random games
     outside the paper (`benchmarks.designs --calibration`) the errors had about two to three times
     the claimed variance, hence the constant; where the pairs themselves are predicted worse than
-    claimed when left out one at a time, the factor grows by as much.
+    claimed when left out one at a time, the factor grows by as much. The last ``n_exact`` values
+    are constraints, and do not count.
     """
     inverse = posterior.whiten(np.eye(len(g)))
     precision = np.einsum("ka,ka->a", inverse, inverse)
-    # Left-out residual over its claimed deviation, in closed form; {full, empty} is exact.
-    residual = (inverse.T @ (inverse @ g)) / np.sqrt(precision)
-    worse = float(np.mean(residual[:-1] ** 2)) if len(g) > 1 else 1.0
+    # Left-out residual over its claimed deviation, in closed form.
+    residual = ((inverse.T @ (inverse @ g)) / np.sqrt(precision))[: len(g) - n_exact]
+    worse = float(np.mean(residual**2)) if len(residual) else 1.0
     return OVERCONFIDENCE * max(1.0, worse)

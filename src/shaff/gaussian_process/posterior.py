@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
@@ -13,18 +15,39 @@ from shaff.gaussian_process.kernel import OddKernel, Points
 JITTERS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 
-class OddPosterior:
-    """The process given values of g at some points.
+class Kernel(Protocol):
+    """Prior of one part of a game, odd or even, and of the effects that follow from it."""
+
+    def covariance(self, a: Points, b: Points) -> FloatArray:
+        """Between values, shape (len(a), len(b))."""
+        ...
+
+    def variance(self, a: Points) -> FloatArray:
+        """Of values, shape (len(a),)."""
+        ...
+
+    def with_effects(self, a: Points) -> FloatArray:
+        """Between effects and values, shape (n_effects, len(a))."""
+        ...
+
+    @property
+    def effects_variances(self) -> FloatArray:
+        """Of effects, shape (n_effects,)."""
+        ...
+
+
+class Posterior:
+    """The process given values g of its part of the game at some points.
 
     Parameters
     ----------
-    kernel : OddKernel
+    kernel : OddKernel or EvenKernel
     points : Points
     noise : float array of shape (n_pairs,)
         Variance of the error of each value of g.
     """
 
-    def __init__(self, kernel: OddKernel, points: Points, noise: FloatArray) -> None:
+    def __init__(self, kernel: Kernel, points: Points, noise: FloatArray) -> None:
         self.kernel, self.points, self.noise = kernel, points, noise
         covariance = kernel.covariance(points, points)
         covariance[np.diag_indices_from(covariance)] += noise
@@ -39,21 +62,29 @@ class OddPosterior:
 
     @property
     def linear_map(self) -> FloatArray:
-        """W with effects = W g, shape (n_players, n_pairs)."""
+        """W with effects = W g, shape (n_effects, n_pairs)."""
         solved = solve_triangular(self.factor, self.half, lower=True, trans=1, check_finite=False)
         return np.asarray(solved.T, dtype=np.float64)
 
     @property
-    def covariance(self) -> FloatArray:
-        """Posterior covariance of the effects, shape (n_players, n_players)."""
-        return np.asarray(self.kernel.effects_covariance - self.half.T @ self.half)
+    def variances(self) -> FloatArray:
+        """Posterior variance of each effect, never negative, shape (n_effects,)."""
+        gained = np.einsum("kj,kj->j", self.half, self.half)
+        left = np.maximum(self.kernel.effects_variances - gained, 0.0)
+        return np.asarray(left, dtype=np.float64)
+
+
+class OddPosterior(Posterior):
+    """That of the odd part, whose effects are the Shapley values; see `Posterior`."""
+
+    def __init__(self, kernel: OddKernel, points: Points, noise: FloatArray) -> None:
+        super().__init__(kernel, points, noise)
+        self._prior = kernel.effects_covariance
 
     @property
-    def variances(self) -> FloatArray:
-        """Posterior variance of each effect, never negative, shape (n_players,)."""
-        gained = np.einsum("kj,kj->j", self.half, self.half)
-        left = np.maximum(np.diag(self.kernel.effects_covariance) - gained, 0.0)
-        return np.asarray(left, dtype=np.float64)
+    def covariance(self) -> FloatArray:
+        """Posterior covariance of the effects, shape (n_players, n_players)."""
+        return np.asarray(self._prior - self.half.T @ self.half)
 
 
 def stable_cholesky(covariance: FloatArray) -> FloatArray:

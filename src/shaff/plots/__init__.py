@@ -1,6 +1,7 @@
 """Displays, one class a picture: data in an object that draws itself with matplotlib.
 
-Each is made by ``from_result`` (or by `EffectsResult.plot`), keeps its arrays, and has ``plot``,
+Each is made by ``from_result`` (or by `EffectsResult.plot`), those of single rows by ``from_local``
+(or by the methods of `LocalEffects`); it keeps its arrays, and has ``plot``,
 ``frame``, ``save``, ``set_style`` and ``help``, which is what skore asks of a display.
 """
 
@@ -9,25 +10,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from shaff.errors import InputError
+from shaff.plots.beeswarm import BeeswarmDisplay
+from shaff.plots.comparison import ComparisonDisplay
 from shaff.plots.convergence import ConvergenceDisplay
 from shaff.plots.dependence import DependenceDisplay
 from shaff.plots.display import Display
 from shaff.plots.effects import EffectsDisplay
+from shaff.plots.interactions import InteractionsDisplay
+from shaff.plots.local_dependence import LocalDependenceDisplay
 from shaff.plots.many import ManyDisplay
 from shaff.plots.outputs import OutputsDisplay
 from shaff.plots.sobol import SobolDisplay
+from shaff.plots.waterfall import WaterfallDisplay
 
 if TYPE_CHECKING:
     from shaff.result import EffectsResult
 
 __all__ = [
+    "BeeswarmDisplay",
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "DependenceDisplay",
     "Display",
     "EffectsDisplay",
+    "InteractionsDisplay",
+    "LocalDependenceDisplay",
     "ManyDisplay",
     "OutputsDisplay",
     "SobolDisplay",
+    "WaterfallDisplay",
     "plot_result",
 ]
 

@@ -15,7 +15,8 @@ INK, GRID = "#333333", "#e6e6e6"
 # Paul Tol's bright colours, which stay apart for colour-blind eyes.
 BLUE, PALE, GREY = "#4477aa", "#aac4de", "#b8c4d0"
 YELLOW, PURPLE = "#ccbb44", "#aa3377"
-BRIGHT = (BLUE, "#ee6677", "#228833", YELLOW, "#66ccee", PURPLE, "#777777")
+RED = "#ee6677"
+BRIGHT = (BLUE, RED, "#228833", YELLOW, "#66ccee", PURPLE, "#777777")
 MARKERS = "osD^vPX"
 # Fixed, so that the same result gives the same file.
 _METADATA: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -160,6 +161,12 @@ class Display:
         self.figure_.savefig(picture, format="png", dpi=120)
         matplotlib_module("pyplot").close(self.figure_)
         return picture.getvalue()
+
+
+def low_to_high() -> Any:
+    """Colours from low to high, which stay apart in grey too."""
+    colors = matplotlib_module("colors")
+    return colors.LinearSegmentedColormap.from_list("shaff", ["#88bbe6", "#5555aa", "#cc3344"])
 
 
 def rows_size(n_rows: int, width: float = 7.0) -> tuple[float, float]:

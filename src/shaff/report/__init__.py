@@ -11,7 +11,8 @@ so the rules are strict:
 - Data for the script lie in a block of JSON without any "<", so that no name can close it.
 - Whatever the script adds, it adds as text.
 
-A new section is one entry in `SECTIONS` and one template.
+A new section is one entry in `SECTIONS` and one template; one that needs more than the result has
+is put in its place by a function of its own, as `with_local` does.
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ from typing import TYPE_CHECKING, Any
 
 from shaff._version import __version__
 from shaff._words import percent, shortened
-from shaff.report.sections import SECTIONS, embedded, header, table
+from shaff.report.local import with_local
+from shaff.report.sections import embedded, header, table
 
 if TYPE_CHECKING:
+    from shaff.local import LocalEffects
     from shaff.result import EffectsResult
 
 __all__ = ["render"]
 
 
-def render(result: EffectsResult, title: str | None = None) -> str:
-    """The page of a result.
+def render(
+    result: EffectsResult, title: str | None = None, local: LocalEffects | None = None
+) -> str:
+    """The page of a result, and of single rows if they are given.
 
     Examples
     --------
@@ -50,7 +55,7 @@ def render(result: EffectsResult, title: str | None = None) -> str:
     players = table(result)
     sections = [
         {"id": section.id, "title": section.title, "html": _fill(environment, section.id, values)}
-        for section in SECTIONS
+        for section in with_local(local)
         if (values := section.values(result, players)) is not None
     ]
     style, script = _asset("report.css"), _asset("report.js")

@@ -16,7 +16,7 @@
   const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const bestRank = (k) => parseInt(data.players[k].ranks, 10) || Infinity;
   function compare(a, b) {
-    if (key === "name") return words.compare(data.players[a].name, data.players[b].name);
+    if (key === "name" || key === "direction") return words.compare(data.players[a][key], data.players[b][key]);
     if (key === "ranks") return bestRank(a) - bestRank(b);
     const values = data.columns[key];
     return values[a] - values[b];
@@ -42,7 +42,7 @@
     others?.classList.toggle("out", key !== "effect" || !down);
     rove();
   }
-  const startsDown = (name) => !["name", "ranks", "p_adjusted", "standard_error"].includes(name);
+  const startsDown = (name) => !["name", "direction", "ranks", "p_adjusted", "standard_error"].includes(name);
   $("sort").addEventListener("change", (event) => {
     key = event.target.value; down = startsDown(key); arrange();
   });
@@ -106,7 +106,7 @@
   const tip = $("tip");
   const facts = [["effect", "effect"], ["share", "share of what is explained"],
     ["interval", "95\u202f% interval"], ["ranks", "rank"], ["p_value", "p"],
-    ["alone", "alone"], ["irreplaceable", "irreplaceable"]];
+    ["alone", "alone"], ["irreplaceable", "irreplaceable"], ["direction", "direction"]];
   const short = (text, n) => (text.length <= n ? text : `${text.slice(0, n / 2)}…${text.slice(-n / 2)}`);
   const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
   function show(button) {
@@ -155,10 +155,11 @@
   const safe = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   function csv() {
-    const names = Object.keys(data.columns);
-    const lines = data.players.map((player, k) =>
-      [quoted(safe(player.name)), ...names.map((name) => data.columns[name][k] ?? "")].join(","));
-    return [["player", ...names].join(","), ...lines].join("\r\n") + "\r\n";
+    const names = Object.keys(data.columns), directed = data.result.directions;
+    const said = (player) => (directed ? [directed[player.name] ?? ""] : []);
+    const lines = data.players.map((player, k) => [quoted(safe(player.name)),
+      ...names.map((name) => data.columns[name][k] ?? ""), ...said(player)].join(","));
+    return [["player", ...names, ...(directed ? ["direction"] : [])].join(","), ...lines].join("\r\n") + "\r\n";
   }
   $("csv").addEventListener("click", () => save("\ufeff" + csv(), "text/csv;charset=utf-8", "csv"));
   $("json").addEventListener("click", () =>

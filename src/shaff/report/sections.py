@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shaff import wording
+from shaff._statistics import by_strongest_pair, symmetric
 from shaff._typing import FloatArray
 from shaff._words import counted, decimals, percent, shortened
 from shaff.data.summary import ColumnSummary, cluster_order
 from shaff.report.scales import nice_ticks
+from shaff.tables import p_value_text
 
 if TYPE_CHECKING:
+    from shaff.interactions import Interactions
     from shaff.result import EffectsResult
 
 LEVEL = 0.95
@@ -26,7 +29,7 @@ NONE = "–"  # was not computed
 # Past so many players their covariances and associations would outweigh the rest of the page.
 HEAVY = 60
 MAX_OUTPUTS = 12
-_WORTH_SAYING = 0.1
+_WORTH_SAYING, _FAINT = 0.1, 0.05
 ERRORS = {
     "data": ("The rows are a sample", "other rows would give other effects; more rows help"),
     "design": ("Not every subset was evaluated", "more subsets help"),
@@ -38,7 +41,8 @@ ERRORS = {
 class Player(NamedTuple):
     """One input as the page shows it; numbers are formatted, and all else is as for a screened one.
 
-    ``bar``, ``low`` and ``high`` are per cent of the width of the chart.
+    ``bar``, ``low`` and ``high`` are per cent of the width of the chart; ``spark`` holds the points
+    of a small curve.
     """
 
     place: int
@@ -54,6 +58,8 @@ class Player(NamedTuple):
     alone: str = NONE
     irreplaceable: str = NONE
     ranks: str = NONE
+    direction: str = NONE
+    spark: str = ""
     is_unsure: bool = True
     bar: float = 0.0
     low: float | None = None
@@ -85,6 +91,7 @@ def table(result: EffectsResult) -> Players:
         "interval": numbers.interval is not None,
         "p_value": result.p_values is not None,
         "alone": result.first_order is not None,
+        "direction": bool(result.directions),
     }
     return Players(rows, numbers.ticks(), columns)
 
@@ -130,6 +137,8 @@ class _Numbers:
             share=percent(float(result.shares[j])) if result.explained_variance > 0 else NONE,
             alone=self.at(result.first_order, j),
             irreplaceable=self.at(result.total, j),
+            direction=(result.directions or {}).get(name, NONE),
+            spark=_spark(result, name),
             bar=self.width(float(result.effects[j])),
             is_unsure=self.p is not None and bool(self.p[j] > 0.05),
             **self._certainty(j),
@@ -161,6 +170,17 @@ class _Numbers:
         return known
 
 
+def _spark(result: EffectsResult, name: str) -> str:
+    """Points of a player's curve in a box of 64 by 18, for an SVG; none where nothing happens."""
+    curves, directions = result.curves or {}, result.directions or {}
+    if name not in curves or directions.get(name) == "none":
+        return ""
+    x, y = curves[name]
+    across = (x - x.min()) / max(float(np.ptp(x)), 1e-300)
+    up = (y.max() - y) / max(float(np.ptp(y)), 1e-300)
+    return " ".join(f"{2 + 60 * a:.1f},{2 + 14 * b:.1f}" for a, b in zip(across, up, strict=True))
+
+
 def _said(player: Player) -> str:
     """A bar in words, for those who hear the page."""
     parts = [f"{player.label}: effect {player.effect}"]
@@ -168,6 +188,8 @@ def _said(player: Player) -> str:
         parts.append(f"{player.share} of what is explained")
     if player.interval != NONE:
         parts.append(f"95 % interval {player.interval}")
+    if player.direction != NONE:
+        parts.append(f"direction {player.direction}")
     return ", ".join(parts)
 
 
@@ -267,25 +289,37 @@ def dependence(result: EffectsResult, players: Players) -> dict[str, Any] | None
     first = matrix[:MATRIX, :MATRIX]
     order = cluster_order(first)
     labels = [shortened(columns[j].name, 24) for j in order]
-    cells = [
+    shown = first[np.ix_(order, order)]
+    return {
+        "labels": labels,
+        "cells": _cells(shown, [[f"{entry:.2f}" for entry in row] for row in shown], labels),
+        "pairs": _strongest(columns, matrix),
+        "n_shown": len(order),
+        "side": _side(len(order)),
+        "n_columns": len(columns),
+    }
+
+
+def _side(n_shown: int) -> int:
+    """Of a cell of the matrix, so that few are large and many fit."""
+    return int(np.clip(480 // n_shown, 14, 28))
+
+
+def _cells(
+    strengths: FloatArray, numbers: list[list[str]], labels: list[str]
+) -> list[dict[str, Any]]:
+    """Cells below the diagonal that are worth a colour; strengths are between -1 and 1."""
+    return [
         {
             "x": b,
             "y": a,
-            "kind": _shade(first[order[a], order[b]]),
-            "said": f"{labels[a]} and {labels[b]}: {first[order[a], order[b]]:.2f}",
+            "kind": _shade(strengths[a, b]),
+            "said": f"{labels[a]} and {labels[b]}: {numbers[a][b]}",
         }
-        for a in range(len(order))
+        for a in range(len(labels))
         for b in range(a)
-        if abs(first[order[a], order[b]]) >= 0.05
+        if abs(strengths[a, b]) >= _FAINT
     ]
-    return {
-        "labels": labels,
-        "cells": cells,
-        "pairs": _strongest(columns, matrix),
-        "n_shown": len(order),
-        "side": int(np.clip(480 // len(order), 14, 28)),
-        "n_columns": len(columns),
-    }
 
 
 def _shade(association: float) -> str:
@@ -313,6 +347,50 @@ def _how(one: ColumnSummary, other: ColumnSummary, association: float) -> str:
     if {one.kind, other.kind} == {"number"}:
         return "one falls, the other rises" if association < 0 else "rise together"
     return "by category"
+
+
+def interactions(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """The matrix of those in the strongest pairs, and these pairs as a table."""
+    found = result.interactions
+    if found is None or len(found.looked_at) < 2:
+        return None
+    everyone = symmetric(found.pair_values, len(found.looked_at))
+    shown = by_strongest_pair(everyone)[:MATRIX]
+    labels = [shortened(found.names[found.looked_at[j]], 24) for j in shown]
+    top = float(np.abs(found.pair_values).max()) or 1.0
+    digits = decimals(top)
+    matrix = everyone[np.ix_(shown, shown)]
+    return {
+        "labels": labels,
+        "cells": _cells(
+            matrix / top, [[f"{v:z.{digits}f}" for v in row] for row in matrix], labels
+        ),
+        "pairs": _interacting(found, digits),
+        "has_errors": found.pair_errors is not None,
+        "n_shown": len(shown),
+        "n_players": len(everyone),
+        "side": _side(len(shown)),
+        "notes": found.notes,
+    }
+
+
+def _interacting(found: Interactions, digits: int) -> list[dict[str, str]]:
+    """The strongest pairs, number by number."""
+    columns, pairs = found.columns(LEVEL), found.pairs
+
+    def number(name: str, k: int) -> str:
+        return f"{columns[name][k]:z.{digits}f}".replace("-", "−")
+
+    return [
+        {
+            "one": shortened(found.names[pairs[k, 0]], NAME),
+            "other": shortened(found.names[pairs[k, 1]], NAME),
+            "value": number("interaction", k),
+            "interval": f"{number('low', k)} to {number('high', k)}" if "low" in columns else NONE,
+            "p_value": p_value_text(columns["p_adjusted"][k]) if "low" in columns else NONE,
+        }
+        for k in found.order[:PAIRS]
+    ]
 
 
 def certainty(result: EffectsResult, players: Players) -> dict[str, Any] | None:
@@ -410,11 +488,12 @@ def making(result: EffectsResult, players: Players) -> dict[str, Any] | None:
     return {"settings": settings, "call": result.call}
 
 
-# Local values and interactions find their place here when they come.
 SECTIONS = (
     Section("effects", "Effects", effects),
     Section("outputs", "Each class or output", outputs),
+    # Those of `shaff.report.local` come here.
     Section("dependence", "Which inputs go together", dependence),
+    Section("interactions", "Which inputs act together", interactions),
     Section("certainty", "How sure this is", certainty),
     Section("data", "The data", data),
     Section("notes", "Notes", notes),
@@ -426,9 +505,9 @@ def embedded(result: EffectsResult, players: Players) -> dict[str, Any]:
     """What the script needs: details of each input, and the result to be saved."""
     light = result
     if len(result.names) > HEAVY:
-        light = replace(result, covariance=None, data=None)
+        light = replace(result, covariance=None, data=None, curves=None, interactions=None)
     keys = ("name", "effect", "share", "interval", "error", "p_value", "alone", "irreplaceable",
-            "ranks")  # fmt: skip
+            "ranks", "direction")  # fmt: skip
     columns = {name: array[result.order] for name, array in result.columns(LEVEL).items()}
     return {
         "target": result.target_name,

@@ -15,9 +15,17 @@ from shaff.data.columns import Table
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
 from shaff.protocols import ValueFunction, Values
-from shaff.screening.choice import FEWEST, MOST, found_p_values, scout_gains, screen
+from shaff.screening.choice import (
+    FEWEST,
+    MOST,
+    Scout,
+    Screened,
+    choose,
+    found_p_values,
+    named,
+)
 from shaff.screening.others import Others, fit_others
-from shaff.screening.tests import ColumnTests
+from shaff.screening.tests import ColumnTests, all_ranks
 from shaff.subsets import Subsets
 
 OTHERS = "all others"
@@ -88,9 +96,10 @@ class Cast:
 def cast_players(problem: Problem, seeds: list[int], size: int | None = None) -> Cast:
     """Screen inside each fold of each run, on its training rows.
 
-    Whoever a fold keeps plays. The learner of a fold sees the columns that its own screen has
-    kept, and one score of all others by a ridge regression on its training rows: so neither
-    choice nor score has seen the rows that v is measured on.
+    Whoever a fold keeps plays; of many those that most folds keep, see `named`. The learner of a
+    fold sees the columns that its own screen has kept, and one score of all others by a ridge
+    regression on its training rows: so neither choice nor score has seen the rows that v is
+    measured on. Columns that a fold has kept, but that do not play by name, are with all others.
 
     Parameters
     ----------
@@ -101,24 +110,24 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
         How many a fold keeps; None keeps those that tests find, 25 at least and 60 at most.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
-    bounds = (FEWEST, MOST) if size is None else (size, size)
     with threadpool_limits(1, user_api="blas"):
-        screens = [(fold.train, *bounds) for fold in folds]
-        chosen = run_tasks(_screened, problem, screens, problem.n_jobs)
-        plays = np.any(chosen, axis=0)
+        screen = _Screen(problem, size)
+        found = run_tasks(
+            _Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs
+        )
+        plays = named(found, max(MOST, screen.most))
         if plays.all():
             return Cast.everybody(problem)
+        chosen = [own.kept for own in found]
         scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
         fits = run_tasks(_scored, problem, scores, problem.n_jobs)
-    return _cast(problem, seeds, folds, chosen, fits)
+    return _cast(problem, seeds, folds, plays, chosen, fits)
 
 
 def cast_together(problem: Problem, size: int | None = None) -> Cast:
     """For models that see all columns anyhow: a screen on all rows decides who plays by name; the
     columns of the others are one player, see `Together`."""
-    rows = problem.counts
-    bounds = (FEWEST, MOST) if size is None else (size, size)
-    plays = _screened(problem, np.flatnonzero(rows), *bounds)
+    plays = _Screen(problem, size).of_rows(np.flatnonzero(problem.counts)).kept
     if plays.all():
         return Cast.everybody(problem)
     kept = np.flatnonzero(plays)
@@ -163,12 +172,23 @@ class Together:
         return Subsets.from_masks(masks)
 
 
-def _screened(problem: Problem, rows: IntArray, fewest: int, most: int) -> BoolArray:
-    rows = rows[problem.counts[rows]]
-    X, y = problem.X[rows], problem.y[rows]
-    gains = scout_gains(X, y, problem.seed)
-    players, kinds = problem.players, problem.categorical
-    return screen(X, y, players=players, categorical=kinds, gains=gains, fewest=fewest, most=most)
+class _Screen:
+    """Screens of some rows of a problem, with all that is known of its columns without y."""
+
+    def __init__(self, problem: Problem, size: int | None) -> None:
+        self._problem = problem
+        self._tests = ColumnTests(problem.X, problem.categorical, all_ranks(problem.X))
+        self._scout = Scout(problem.X)
+        self.fewest, self.most = (FEWEST, MOST) if size is None else (size, size)
+
+    def of_rows(self, rows: IntArray) -> Screened:
+        """Of those among them that count."""
+        problem = self._problem
+        rows, players = rows[problem.counts[rows]], problem.players
+        tests, y = self._tests.take(rows), problem.y
+        p_values = found_p_values(tests, y[rows], players, self.fewest)
+        gains = self._scout.gains(rows, y, problem.seed)
+        return choose(p_values, players, gains, self.fewest, self.most)
 
 
 def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:
@@ -187,11 +207,13 @@ def _cast(
     problem: Problem,
     seeds: list[int],
     folds: list[Fold],
+    plays: BoolArray,
     chosen: list[BoolArray],
     fits: list[tuple[Others, FloatArray]],
 ) -> Cast:
-    plays, n_outputs = np.any(chosen, axis=0), problem.y.shape[1]
-    columns = np.flatnonzero(_columns_of(problem, plays))
+    n_outputs = problem.y.shape[1]
+    seen = _columns_of(problem, plays | np.any(chosen, axis=0))
+    columns = np.flatnonzero(seen)
     scores = np.hstack([score for _, score in fits])
     views = {
         Views.key(fold.train, len(problem.X)): np.concatenate(
@@ -202,7 +224,9 @@ def _cast(
     table = _with_scores(problem.table, columns, scores)
     kept = np.flatnonzero(plays)
     players = [np.searchsorted(columns, problem.players[k]) for k in kept]
-    players.append(len(columns) + np.arange(scores.shape[1]))
+    unnamed = np.flatnonzero(~_columns_of(problem, plays)[columns])
+    # The scores come first: see `Cast.one_column_each`.
+    players.append(np.concatenate([len(columns) + np.arange(scores.shape[1]), unnamed]))
     played = replace(
         problem,
         frame=table.X,

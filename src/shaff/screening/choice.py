@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff.screening.tests import ColumnTests, player_p_values
-from shaff.trees import boosters
-from shaff.trees.boosters import read_ensemble
+from shaff.trees.binning import Bins
+from shaff.trees.histogram_booster import Growth
 from shaff.values.default_booster import default_booster
 
 # A null column passes a test with this probability, and no more than 0.14 columns are expected to
 # pass it among all: a squared correlation past 10.2 / n up to 100 columns, more beyond.
 LEVEL, FALSE_ALARMS = 0.0014, 0.14
-# A split gain stands out if it is above the median by so many median absolute deviations, and so
-# many times the mean: with many columns most gains are 0, and then any gain would.
+# A split gain stands out if it is above the median of those that are not 0 by so many median
+# absolute deviations, and so many times their mean: with many columns most gains are 0, and beside
+# those any gain would.
 GAIN_MADS, GAIN_MEANS = 4.0, 3.0
-# So many play whatever the tests say, and no more than so many.
+# So many a fold keeps whatever the tests say, and no more than so many; and so many play by name,
+# unless tests are sure of more.
+# Fewer lose weak effects (`benchmarks.wide retention`), more take time (`benchmarks.wide time`).
 FEWEST, MOST = 25, 60
 # The booster whose gains are looked at: quick, and small trees.
 SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """What a screen says of each player.
+
+    Parameters
+    ----------
+    kept : bool array of shape (n_players,)
+    sure : bool array of shape (n_players,)
+        Of those that were kept: whether a test says so.
+    p_values : float array of shape (n_players,)
+    """
+
+    kept: BoolArray
+    sure: BoolArray
+    p_values: FloatArray
 
 
 def screen(
@@ -76,14 +97,49 @@ def screen(
     members = [np.array([j]) for j in range(n_columns)] if players is None else players
     tests, outputs = ColumnTests(columns, kinds), np.asarray(y).reshape(len(columns), -1)
     p_values = found_p_values(tests, outputs, members, fewest)
-    sure = p_values < min(LEVEL, FALSE_ALARMS / len(members))
+    shares = None if gains is None else np.asarray(gains, dtype=np.float64)
+    return choose(p_values, members, shares, fewest, most).kept
+
+
+def choose(
+    p_values: FloatArray,
+    players: Sequence[IntpArray],
+    gains: FloatArray | None,
+    fewest: int,
+    most: int,
+) -> Screened:
+    """From the tests and the gains of the columns to the players that are kept."""
+    sure = found = p_values < min(LEVEL, FALSE_ALARMS / len(players))
     if gains is not None:
-        shares = np.asarray(gains, dtype=np.float64)
-        sure |= _outlying(np.array([shares[player].sum() for player in members]))
-    order = np.lexsort([p_values, ~sure])
-    kept = np.zeros(len(members), dtype=bool)
-    kept[order[: int(np.clip(sure.sum(), fewest, most))]] = True
-    return kept
+        found = sure | _outlying(np.array([gains[player].sum() for player in players]))
+    order = np.lexsort([p_values, ~found])
+    kept = np.zeros(len(players), dtype=bool)
+    kept[order[: int(np.clip(found.sum(), fewest, most))]] = True
+    return Screened(kept, sure & kept, p_values)
+
+
+def named(folds: Sequence[Screened], most: int = MOST) -> BoolArray:
+    """Who plays by name: whoever a fold keeps. Of more than ``most`` those that a fold is sure of,
+    and those that most folds keep: columns that one fold or two keep for want of better ones are
+    mostly noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.screening.choice import Screened, named
+    >>> kept = [np.array([True, True, False]), np.array([True, False, True])]
+    >>> sure = [np.zeros(3, dtype=bool), np.array([False, False, True])]
+    >>> folds = [Screened(k, s, np.full(3, 0.5)) for k, s in zip(kept, sure)]
+    >>> named(folds).tolist(), named(folds, most=2).tolist()
+    ([True, True, True], [True, False, True])
+    """
+    votes = np.sum([fold.kept for fold in folds], axis=0)
+    sure = np.any([fold.sure for fold in folds], axis=0)
+    evidence = np.sum([np.log(np.maximum(fold.p_values, 1e-300)) for fold in folds], axis=0)
+    order = np.lexsort([evidence, -votes, ~sure])
+    out = np.zeros(len(votes), dtype=bool)
+    out[order[: max(most, int(sure.sum()))]] = True
+    return np.asarray(out & (votes > 0))
 
 
 def found_p_values(
@@ -107,17 +163,30 @@ def found_p_values(
     return out
 
 
-def scout_gains(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
-    """Shares of the columns in the split gains of quick boosters on y, one an output."""
-    none = np.zeros(X.shape[1], dtype=bool)
-    filled = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    booster = default_booster(len(X), SCOUT_RATE, SCOUT_LEAVES).set_params(max_iter=SCOUT_TREES)
-    gains = np.zeros(X.shape[1])
-    for k, target in enumerate(y.T):
-        clone = boosters.prepare(booster, none, seed + k)
-        fitted = boosters.fit(clone, filled, target.copy(), None, none)
-        gains += read_ensemble(fitted).column_gains() / max(float(target.var()), 1e-300)
-    return gains
+class Scout:
+    """Quick boosters, whose split gains see interactions of columns that are null by themselves.
+
+    The columns are cut into bins once, by all rows: bins know nothing of y.
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+    """
+
+    def __init__(self, X: FloatArray) -> None:
+        self._bins = Bins.of(X, np.zeros(X.shape[1], dtype=bool))
+        self._rows = self._bins.as_bytes(self._bins.encode(X))
+
+    def gains(self, rows: IntArray, y: FloatArray, seed: int) -> FloatArray:
+        """Shares of the columns in the split gains of boosters on y in some rows, one an
+        output."""
+        booster = default_booster(len(rows), SCOUT_RATE, SCOUT_LEAVES)
+        own = np.ascontiguousarray(self._rows[:, rows])
+        gains = np.zeros(len(own))
+        for k, target in enumerate(y[rows].T):
+            growth = Growth(booster, self._bins, own, target, seed=seed + k)
+            gains += growth.grow(SCOUT_TREES).column_gains() / max(float(target.var()), 1e-300)
+        return gains
 
 
 def _with_ranks(y: FloatArray) -> FloatArray:
@@ -126,7 +195,9 @@ def _with_ranks(y: FloatArray) -> FloatArray:
 
 
 def _outlying(gains: FloatArray) -> BoolArray:
-    median = np.median(gains)
-    spread = np.median(np.abs(gains - median))
-    least = max(median + GAIN_MADS * spread, GAIN_MEANS * gains.mean())
-    return np.asarray(gains > least)
+    some = gains[gains > 0]
+    if not len(some):
+        return np.zeros(len(gains), dtype=bool)
+    median = np.median(some)
+    spread = np.median(np.abs(some - median))
+    return np.asarray(gains > max(median + GAIN_MADS * spread, GAIN_MEANS * some.mean()))

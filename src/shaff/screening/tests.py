@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,9 @@ from scipy.special import chdtrc
 from scipy.stats import rankdata
 
 from shaff._statistics import equal_means_p_value
-from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
 
+RankArray = npt.NDArray[np.float32]
 # Waves of a column's ranks that y is compared with, beside the column and its square.
 WAVES = 4
 # A block of columns is tested together where it has this many rows a column.
@@ -30,6 +32,8 @@ class ColumnTests:
     X : float array of shape (n_rows, n_columns)
         NaN is missing.
     categorical : bool array of shape (n_columns,)
+    ranks : float32 array of the shape of X or None
+        By `all_ranks`; None finds them as they are needed.
 
     Notes
     -----
@@ -47,10 +51,17 @@ class ColumnTests:
     [True, True, False]
     """
 
-    def __init__(self, X: FloatArray, categorical: BoolArray) -> None:
-        self.X, self.categorical = X, categorical
+    def __init__(
+        self, X: FloatArray, categorical: BoolArray, ranks: RankArray | None = None
+    ) -> None:
+        self.X, self.categorical, self._ranks = X, categorical, ranks
         self._there = ~np.isnan(X)
         self._whole = bool(self._there.all())
+
+    def take(self, rows: IntArray) -> ColumnTests:
+        """Of some rows, by the ranks that they have among all: ranks know nothing of y."""
+        ranks = None if self._ranks is None else self._ranks[rows]
+        return ColumnTests(self.X[rows], self.categorical, ranks)
 
     def p_values(self, y: FloatArray) -> FloatArray:
         """The smallest of each column's tests against targets of shape (n_rows, n_targets)."""
@@ -77,13 +88,10 @@ class ColumnTests:
         where the column holds categories."""
         X, there = self.X[:, columns], self._there[:, columns]
         numeric = ~self.categorical[columns]
-        if self._whole:
-            ranks = rankdata(X, axis=0) / len(X)
-        else:
-            ranks = rankdata(X, axis=0, nan_policy="omit") / np.maximum(there.sum(axis=0), 1)
+        ranks = scaled_ranks(X) if self._ranks is None else self._ranks[:, columns]
         centred = _centred(X, there)
         raw = [centred, _centred(centred**2, there)]
-        raw += [_centred(np.cos(np.pi * k * ranks), there) for k in range(1, WAVES + 1)]
+        raw += [_centred(wave, there) for wave in _waves(ranks)]
         missing = [] if self._whole else [_centred(there.astype(float), np.ones_like(there))]
         return [feature * numeric for feature in raw] + missing
 
@@ -94,6 +102,31 @@ class ColumnTests:
         gram = features.T @ features + CURVE_PENALTY * np.eye(features.shape[1])
         centred = y - y.mean(axis=0)
         return np.asarray(centred - features @ np.linalg.solve(gram, features.T @ centred))
+
+
+def scaled_ranks(X: FloatArray) -> FloatArray:
+    """Share of the known entries of each column up to an entry; NaN where it is missing."""
+    there = ~np.isnan(X)
+    # Ranks among known entries alone take much longer.
+    ranks = rankdata(X, axis=0) if there.all() else rankdata(X, axis=0, nan_policy="omit")
+    return np.asarray(ranks / np.maximum(there.sum(axis=0), 1), dtype=np.float64)
+
+
+def all_ranks(X: FloatArray) -> RankArray:
+    """The same of many columns, some at a time and in single precision, which takes less room."""
+    out = np.empty(X.shape, dtype=np.float32)
+    for first in range(0, X.shape[1], BLOCK):
+        out[:, first : first + BLOCK] = scaled_ranks(X[:, first : first + BLOCK])
+    return out
+
+
+def _waves(ranks: npt.NDArray[np.floating[Any]]) -> list[FloatArray]:
+    """Cosines of 1, 2, ... half turns over the ranks: each from the two before it."""
+    first = np.cos(np.pi * ranks.astype(np.float64))
+    waves = [np.ones_like(first), first]
+    while len(waves) <= WAVES:
+        waves.append(2 * first * waves[-1] - waves[-2])
+    return waves[1:]
 
 
 def player_p_values(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray
 from shaff.gaussian_process.linear_game import Proxy
-from shaff.gaussian_process.model import OddModel
-from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
+from shaff.gaussian_process.model import OVERCONFIDENCE, OddModel
+from shaff.protocols import DesignError, Effects, Proposal, SolverContext, SolverSetting
 from shaff.solve.exact import is_complete, shapley_map
 from shaff.solve.projection import project_to_simplex
 
@@ -61,13 +61,16 @@ class GaussianProcessSolver:
         p = subsets.n_players
         if is_complete(subsets):
             linear_map, covariance = shapley_map(subsets), np.zeros((p, p))
+            design = DesignError(np.zeros(p), np.zeros((0, len(subsets) + 1)))
         else:
             model = OddModel(p, noise=self.noise, proxy=self.proxy, relevance=self.relevance)
             with one_blas_thread():
                 fit = model.fit(subsets, values, v_all)
                 linear_map, covariance = fit.linear_map, fit.covariance
+                variances = OVERCONFIDENCE * fit.posterior.variances
+                design = DesignError(variances, fit.residual_map)
         raw = linear_map @ np.append(values, v_all)
-        return Effects(project_to_simplex(raw, v_all), raw, linear_map, covariance)
+        return Effects(project_to_simplex(raw, v_all), raw, linear_map, covariance, design)
 
 
 @dataclass(frozen=True)

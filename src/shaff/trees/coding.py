@@ -41,9 +41,10 @@ class Coding:
     set_words: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, ensemble: Ensemble) -> Coding:
-        """Code the splits of an ensemble."""
-        cuts = tuple(_cuts(ensemble, column) for column in range(ensemble.n_columns))
+    def of(cls, ensemble: Ensemble, cuts: tuple[FloatArray, ...] | None = None) -> Coding:
+        """Code the splits of an ensemble; ``cuts``: where they may be, if that is known."""
+        if cuts is None:
+            cuts = tuple(_cuts(ensemble, column) for column in range(ensemble.n_columns))
         threshold = np.zeros(len(ensemble.feature), dtype=np.uint16)
         numeric = (ensemble.feature != LEAF) & (ensemble.category_set < 0)
         for column, points in enumerate(cuts):
@@ -56,7 +57,7 @@ class Coding:
         """Codes of the entries, shape (n_columns, n_rows)."""
         data = self.ensemble.as_read(X)
         codes = np.empty((data.shape[1], data.shape[0]), dtype=np.uint16)
-        categorical = self.ensemble.categorical_columns()
+        categorical = self.ensemble.categorical_columns() | self.ensemble.known_categories.keys()
         for column, points in enumerate(self.cuts):
             x = data[:, column]
             code = _category_codes(x) if column in categorical else np.searchsorted(points, x)
@@ -89,6 +90,8 @@ def _code_sets(
     ensemble: Ensemble, cuts: tuple[FloatArray, ...]
 ) -> tuple[npt.NDArray[np.int32], IntArray, npt.NDArray[np.uint64]]:
     """The bit sets over codes; a split with zeros missing is one, as no threshold can say it."""
+    if not ensemble.zero_missing.any():
+        return ensemble.category_set, ensemble.set_offset, ensemble.set_words
     left: dict[int, npt.ArrayLike] = {}
     for node in np.flatnonzero(ensemble.category_set >= 0):
         left[int(node)] = ensemble.set_members(int(ensemble.category_set[node]))

@@ -13,6 +13,9 @@ from shaff._typing import BoolArray, FloatArray, IntArray, WordArray
 
 Int32Array = npt.NDArray[np.int32]
 LEAF = -1
+# Fields of an ensemble with an entry for each node.
+_NODE_FIELDS = ("feature", "threshold", "left", "right", "missing_left", "zero_missing",
+                "category_set", "value", "gain", "count")  # fmt: skip
 ZERO_WIDTH = 1e-35  # LightGBM's: smaller numbers are zeros when zeros count as missing
 
 
@@ -134,22 +137,30 @@ class Ensemble:
             self.feature[splits], weights=self.gain[splits], minlength=self.n_columns
         ).astype(np.float64)
 
-    def with_reversed_columns(self) -> Ensemble:
-        """The same trees for the columns in the opposite order."""
-        last = self.n_columns - 1
-        feature = np.where(self.feature == LEAF, LEAF, last - self.feature).astype(np.int32)
-        known = {last - column: categories for column, categories in self.known_categories.items()}
-        return replace(self, feature=feature, known_categories=known)
+    def with_more(self, other: Ensemble) -> Ensemble:
+        """With the trees of another ensemble after its own; the header is this one's."""
+        n_nodes, n_words = len(self.feature), len(self.set_words)
+        n_sets = len(self.set_offset) - 1
+        more = {
+            "left": other.left + n_nodes,
+            "right": other.right + n_nodes,
+            "category_set": np.where(other.category_set < 0, -1, other.category_set + n_sets),
+            "set_offset": other.set_offset[1:] + n_words,
+            "tree_offset": other.tree_offset[1:] + n_nodes,
+        }
+        joined: dict[str, Any] = {}
+        for name in (*_NODE_FIELDS, "set_offset", "set_words", "tree_offset"):
+            own = getattr(self, name)
+            joined[name] = np.concatenate(
+                [own, more.get(name, getattr(other, name))], dtype=own.dtype
+            )
+        return replace(self, **joined)
 
     def first_trees(self, n_trees: int) -> Ensemble:
         """The model stopped after `n_trees` trees."""
         end = int(self.tree_offset[n_trees])
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("feature", "threshold", "left", "right", "missing_left", "zero_missing",
-                     "category_set", "value", "gain", "count"):  # fmt: skip
-            fields[name] = fields[name][:end]
-        fields["tree_offset"] = self.tree_offset[: n_trees + 1]
-        return Ensemble(**fields)
+        nodes = {name: getattr(self, name)[:end] for name in _NODE_FIELDS}
+        return replace(self, **nodes, tree_offset=self.tree_offset[: n_trees + 1])
 
     def categorical_columns(self) -> set[int]:
         """Columns with a split on categories."""

@@ -41,11 +41,15 @@ class Model(Protocol):
         ...
 
     def prepare(self, rows: FloatArray) -> Any:
-        """What `predict` wants to know of other rows."""
+        """What `apply` wants to know of other rows."""
         ...
 
-    def predict(self, mask: BoolArray, prepared: Any, penalty: float) -> FloatArray:
-        """Predictions at other rows, fitted on all, shape (n_rows, n_outputs)."""
+    def fit(self, mask: BoolArray, penalty: float) -> Any:
+        """The regression of all rows on a subset."""
+        ...
+
+    def apply(self, fit: Any, prepared: Any) -> FloatArray:
+        """Its predictions at other rows, shape (n_rows, n_outputs)."""
         ...
 
 
@@ -116,14 +120,20 @@ class AnovaRidge:
         """Features of other rows."""
         return self._features(rows)[0] - self._centre[:, None]
 
-    def predict(self, mask: BoolArray, prepared: FloatArray, penalty: float) -> FloatArray:
-        """Predictions at other rows, fitted on all; the folds' features are taken in turn."""
-        out = np.tile(self._target.mean, (prepared.shape[1], 1))
+    def fit(self, mask: BoolArray, penalty: float) -> FloatArray:
+        """Slopes of all features, shape (n_features, n_outputs); the folds' features are taken in
+        turn."""
+        out = np.zeros((self.n_features, self._target.y.shape[1]))
         for inside, folds in self._sets(mask):
             gram = self._gram[np.ix_(inside, inside)]
             slopes = ridge_slopes(self._known[inside], self._target, penalty, gram)
-            out += prepared[inside].T @ slopes * (len(folds) / len(self._allowed))
+            out[inside] += slopes * (len(folds) / len(self._allowed))
         return out
+
+    def apply(self, fit: FloatArray, prepared: FloatArray) -> FloatArray:
+        """Predictions at other rows."""
+        used = np.flatnonzero(fit.any(axis=1))
+        return np.asarray(self._target.mean + prepared[used].T @ fit[used])
 
     @property
     def _fold_position(self) -> IntpArray:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shaff import _core
 from shaff._threads import Cancel
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._typing import BoolArray, FloatArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
+from shaff.trees.binning import Bins
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
+from shaff.trees.histogram_booster import Growth, HistogramBooster
 from shaff.values.categories import MeanTargets
 from shaff.values.linear_start import LinearStart
 
@@ -45,7 +49,9 @@ class FoldColumns:
     """
 
     def __init__(self, data: Problem, fold: Fold, native: bool) -> None:
+        self._data, self._fold, self.native = data, fold, native
         self._means: dict[int, MeanTargets] = {}
+        self._binned: dict[int, BinnedFold] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)
         weight, y = data.weight[fold.train], data.y[fold.train]
         visible = data.visible(fold.train)
@@ -63,6 +69,13 @@ class FoldColumns:
     def depend_on_output(self) -> bool:
         """Whether the boosters of several outputs see different columns."""
         return bool(self._means)
+
+    def binned(self, output: int) -> BinnedFold:
+        """The rows in bins; they are found once, for all boosters of the fold."""
+        sight = output if self.depend_on_output else 0
+        if sight not in self._binned:
+            self._binned[sight] = BinnedFold.of(self, self._data, self._fold, sight)
+        return self._binned[sight]
 
     def training(self, X: FloatArray, output: int) -> FloatArray:
         """The training rows, whose own targets stay out of their mean targets."""
@@ -87,6 +100,34 @@ class FoldColumns:
 
 
 @dataclass(frozen=True, eq=False)
+class BinnedFold:
+    """The rows of a fold in bins.
+
+    Parameters
+    ----------
+    bins : Bins
+        Of the training rows.
+    codes : uint16 array of shape (n_columns, n_rows)
+        Of all rows, training rows first.
+    training : uint8 array of shape (n_columns, n_train)
+        The training rows as trees are grown on them.
+    """
+
+    bins: Bins
+    codes: CodeArray
+    training: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, columns: FoldColumns, data: Problem, fold: Fold, output: int) -> BinnedFold:
+        """As the booster of an output sees the columns."""
+        train = columns.training(data.X[fold.train], output)
+        weight = None if data.sample_weight is None else data.weight[fold.train]
+        bins = Bins.of(train, columns.categorical, weight)
+        codes = bins.encode(np.vstack([train, columns.other(data.X[fold.test], output)]))
+        return cls(bins, codes, bins.as_bytes(codes[:, : len(train)]))
+
+
+@dataclass(frozen=True, eq=False)
 class Start:
     """Where boosting starts: at the mean, or at a ridge fit on the columns of the subset.
 
@@ -100,6 +141,66 @@ class Start:
     linear: LinearStart | None = None
     penalty: float = 0.0
 
+    def fold_features(self, X: FloatArray) -> FloatArray | None:
+        """Features of the rows of the fold, training rows first; None at the mean."""
+        return None if self.linear is None else self.linear.fold_features(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Residuals of two more replays, each with the steps of one half of the training rows.
+
+    Parameters
+    ----------
+    n_first : int
+        Training rows in the first half; they come first.
+    train : float array of shape (n_outputs, n_subsets, n_train)
+        Of each training row by its own half.
+    test : float array of shape (n_outputs, n_subsets, 2, n_test)
+        Of the held-out rows by both.
+    """
+
+    n_first: int
+    train: FloatArray
+    test: FloatArray
+
+    @classmethod
+    def of(cls, start: FloatArray, n_train: int, n_first: int) -> Halves:
+        """From the residuals of the start, which no half decides."""
+        test = np.repeat(start[:, :, None, n_train:], 2, axis=2)
+        return cls(n_first, start[:, :, :n_train].copy(), test)
+
+    def output(self, k: int) -> Halves:
+        """Views on one output."""
+        return Halves(self.n_first, self.train[k], self.test[k])
+
+    def of_subsets(self, some: BoolArray) -> Halves:
+        """Of some of the subsets."""
+        train, test = (np.ascontiguousarray(part[:, some]) for part in (self.train, self.test))
+        return Halves(self.n_first, train, test)
+
+    def products(self) -> FloatArray:
+        """Products of the held-out residuals of both, shape (n_outputs, n_subsets, n_test).
+
+        The noise in the steps of the halves is independent, so that on average the product has
+        the error of boosting without it.
+        """
+        return np.asarray(self.test[:, :, 0] * self.test[:, :, 1])
+
+
+def in_halves(fold: Fold, row_groups: npt.NDArray[Any] | None) -> Fold:
+    """The same fold, one half of its training rows before the other."""
+    first = _in_first_half(fold, row_groups)
+    return replace(fold, train=np.concatenate([fold.train[first], fold.train[~first]]))
+
+
+def _in_first_half(fold: Fold, row_groups: npt.NDArray[Any] | None) -> BoolArray:
+    """Every second training row; rows of a group stay together."""
+    unit = np.arange(len(fold.train))
+    if row_groups is not None:
+        unit = np.unique(row_groups[fold.train], return_inverse=True)[1]
+    return np.asarray(unit % 2 == 0)
+
 
 class BoostingFold:
     """Start, trees and coded rows of one fold.
@@ -108,31 +209,45 @@ class BoostingFold:
     ----------
     data : Problem
     fold : Fold
+        By `in_halves`.
     start : Start
     columns : FoldColumns
     """
 
     def __init__(self, data: Problem, fold: Fold, start: Start, columns: FoldColumns) -> None:
         self.data, self.fold, self.start, self.columns = data, fold, start, columns
+        self.n_first = int(_in_first_half(fold, data.row_groups).sum())
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
-        rows = data.X[fold.train]
-        n_sights = data.y.shape[1] if columns.depend_on_output else 1
-        self._train_X = [columns.training(rows, k) for k in range(n_sights)]
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
-        self._features = None if start.linear is None else start.linear.fold_features(data.X)
+        self._features = start.fold_features(data.X)
 
     def train_X(self, output: int) -> FloatArray:
         """The training rows as the booster of an output sees them."""
-        return self._train_X[output % len(self._train_X)]
+        return self.columns.training(self.data.X[self.fold.train], output)
+
+    def growth(self, booster: HistogramBooster, output: int, seed: int) -> Growth:
+        """Trees for an output, none grown yet."""
+        binned = self.columns.binned(output)
+        weight = None if self.data.sample_weight is None else self.train_weight
+        return Growth(booster, binned.bins, binned.training, self.target(output), weight, seed)
 
     def target(self, output: int) -> FloatArray:
         """What the booster is fitted to: the residual of the start on all columns."""
         everything = np.ones((1, self.data.X.shape[1]), dtype=bool)
         n_train = len(self.fold.train)
         return self.start_residual(everything)[output, 0, :n_train].copy()
+
+    def set_grown_trees(self, ensembles: list[Ensemble]) -> None:
+        """As `set_trees`, for trees that were grown on the bins of the fold."""
+        binned = [self.columns.binned(k) for k in range(len(ensembles))]
+        self.codings = [
+            Coding.of(ensemble, own.bins.cuts)
+            for ensemble, own in zip(ensembles, binned, strict=True)
+        ]
+        self._codes = [own.codes for own in binned]
 
     def set_trees(self, ensembles: list[Ensemble]) -> None:
         """The structure to replay, one ensemble an output."""
@@ -157,71 +272,14 @@ class BoostingFold:
         shrinkage: float,
         cancel: Cancel,
         trees: range | None = None,
+        halves: Halves | None = None,
     ) -> None:
-        """Replay trees, all of them by default; `residual` is updated in place."""
-        for coding, codes, part in zip(self.codings, self._codes, residual, strict=True):
-            _replay(coding, codes, self.train_weight, masks, part, shrinkage, cancel, trees)
-
-    def held_out_residuals(
-        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
-    ) -> FloatArray:
-        """Residuals of the held-out rows after each number of trees in `stages`, shape
-        (n_stages, n_outputs, n_subsets, n_test)."""
-        residual, done = self.start_residual(masks), 0
-        held_out = residual[:, :, len(self.fold.train) :]
-        kept = np.empty((len(stages), *held_out.shape))
-        for index, stage in enumerate(stages):
-            self.replay(masks, residual, shrinkage, cancel, range(done, stage))
-            kept[index] = held_out
-            done = stage
-        return kept
-
-    def half_products(
-        self, masks: BoolArray, shrinkage: float, cancel: Cancel, stages: list[int]
-    ) -> FloatArray:
-        """Products of the held-out residuals of two replays, each with the steps of one half of the
-        training rows, as in `held_out_residuals`.
-
-        The noise in the steps of the halves is independent, so that on average the product has
-        the error of boosting without it.
-        """
-        start = self.start_residual(masks)
-        first, second = (
-            self._replay_half(masks, start, half, shrinkage, cancel, stages)
-            for half in self._halves()
-        )
-        return np.asarray(first * second)
-
-    def _halves(self) -> list[IntArray]:
-        """Positions of the training rows in two halves; rows of a group stay together."""
-        unit = np.arange(len(self.fold.train))
-        if self.data.row_groups is not None:
-            unit = np.unique(self.data.row_groups[self.fold.train], return_inverse=True)[1]
-        return [np.flatnonzero(unit % 2 == k) for k in range(2)]
-
-    def _replay_half(
-        self,
-        masks: BoolArray,
-        start: FloatArray,
-        half: IntArray,
-        shrinkage: float,
-        cancel: Cancel,
-        stages: list[int],
-    ) -> FloatArray:
-        n_train = len(self.fold.train)
-        rows = np.concatenate([half, np.arange(n_train, start.shape[2])])
-        residual, done = np.ascontiguousarray(start[:, :, rows]), 0
-        kept = np.empty((len(stages), *residual[:, :, len(half) :].shape))
-        codes = [np.ascontiguousarray(whole[:, rows]) for whole in self._codes]
-        weight = np.ascontiguousarray(self.train_weight[half])
-        for index, stage in enumerate(stages):
-            trees = range(done, stage)
-            for coding, code, part in zip(self.codings, codes, residual, strict=True):
-                # Half the rows, half the shrinkage: cells are shrunk as by all rows.
-                _replay(coding, code, weight, masks, part, shrinkage / 2, cancel, trees)
-            kept[index] = residual[:, :, len(half) :]
-            done = stage
-        return kept
+        """Replay trees, all of them by default; `residual` and `halves` are updated in place."""
+        for k, (coding, codes) in enumerate(zip(self.codings, self._codes, strict=True)):
+            half = None if halves is None else halves.output(k)
+            _replay(
+                coding, codes, self.train_weight, masks, residual[k], shrinkage, cancel, trees, half
+            )
 
     def predict(
         self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
@@ -256,6 +314,7 @@ def _replay(
     shrinkage: float,
     cancel: Cancel,
     trees: range | None,
+    halves: Halves | None = None,
 ) -> None:
     ensemble = coding.ensemble
     offsets = ensemble.tree_offset
@@ -279,4 +338,7 @@ def _replay(
         shrinkage,
         residual,
         cancel,
+        0 if halves is None else halves.n_first,
+        None if halves is None else halves.train,
+        None if halves is None else halves.test,
     )

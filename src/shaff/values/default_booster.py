@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn.ensemble import HistGradientBoostingRegressor
+from shaff.trees.histogram_booster import HistogramBooster
 
 # Fewer leaves miss interactions (`benchmarks.accuracy`, experiment 2), more overfit few rows
 # (`benchmarks.truth`).
@@ -14,7 +14,7 @@ SMALL_LEAVES, ROWS_PER_SMALL_LEAF = 10, 40
 
 def default_booster(
     n_rows: int, learning_rate: float = 0.07, leaves: int | None = None
-) -> HistGradientBoostingRegressor:
+) -> HistogramBooster:
     """The booster of ``estimator="boosting"``, without its number of trees.
 
     Half of the columns are offered to each node: otherwise a near copy of a column never gets a
@@ -29,12 +29,10 @@ def default_booster(
     """
     most = min(MOST_LEAVES, max(FEWEST_LEAVES, n_rows // ROWS_PER_LEAF))
     most = min(most, max(SMALL_LEAVES, n_rows // ROWS_PER_SMALL_LEAF))
-    return HistGradientBoostingRegressor(
+    return HistogramBooster(
         learning_rate=learning_rate,
         max_leaf_nodes=most if leaves is None else leaves,
         min_samples_leaf=5,
-        l2_regularization=5.0,
+        shrinkage=5.0,
         max_features=0.5 if n_rows <= FEW_ROWS else 0.7,
-        early_stopping=False,
-        categorical_features=None,
     )

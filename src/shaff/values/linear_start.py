@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 from shaff._statistics import normal_scores
 from shaff._typing import BoolArray, FloatArray
@@ -85,6 +85,8 @@ class LinearStart:
             self._scale[~visible[owner]] = np.inf
         self.y_mean = self._weight @ self._y / total
         Z = self._standardise(features)
+        self._train_features: FloatArray | None = Z
+        self._fold_features: FloatArray | None = None
         self._gram = Z.T @ (Z * self._weight[:, None]) / total
         self._moment = Z.T @ ((self._y - self.y_mean) * self._weight[:, None]) / total
         self._offset = self._weight @ Z / total
@@ -95,16 +97,18 @@ class LinearStart:
         visible, groups = data.visible(fold.train), data.row_groups
         return cls(data.X, data.y, data.weight, fold, data.categorical, scale, groups, visible)
 
-    def features(self, X: FloatArray, training: bool = False) -> FloatArray:
-        """Standardised features of rows; `training` says that they are the training rows."""
-        columns = [self._encode(j, X[:, j], inner=training) for j in range(X.shape[1])]
+    def features(self, X: FloatArray) -> FloatArray:
+        """Standardised features of rows outside the training rows."""
+        columns = [self._encode(j, X[:, j], inner=False) for j in range(X.shape[1])]
         return self._standardise(np.hstack(columns))
 
     def fold_features(self, X: FloatArray) -> FloatArray:
-        """Features of the rows of the fold, training rows first."""
-        return np.vstack(
-            [self.features(X[self.fold.train], training=True), self.features(X[self.fold.test])]
-        )
+        """Features of the rows of the fold, training rows first; they are made once."""
+        if self._fold_features is None:
+            assert self._train_features is not None
+            parts = [self._train_features, self.features(X[self.fold.test])]
+            self._fold_features, self._train_features = np.vstack(parts), None
+        return self._fold_features
 
     def coefficients(self, masks: BoolArray, penalty: float) -> FloatArray:
         """Ridge coefficients of each subset, shape (n_subsets, n_features, n_outputs)."""
@@ -114,12 +118,18 @@ class LinearStart:
         for row, mask in enumerate(masks):
             inside = np.flatnonzero(mask[self.owners].all(axis=0))
             if len(inside):
-                factor = cho_factor(gram[np.ix_(inside, inside)])
-                coefficients[row, inside] = cho_solve(factor, self._moment[inside])
+                # LAPACK itself: the systems are many and small.
+                _, solution, info = dposv(gram[np.ix_(inside, inside)], self._moment[inside])
+                if info != 0:
+                    raise np.linalg.LinAlgError("A Gram matrix is not positive definite.")
+                coefficients[row, inside] = solution
         return coefficients
 
     def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:
         """Predictions, shape (n_outputs, n_subsets, n_rows)."""
+        if len(masks) == 1:
+            # BLAS adds up a vector in another order than the rows of a matrix.
+            return self.predict(np.repeat(masks, 2, axis=0), features, penalty)[:, :1]
         coefficients = self.coefficients(masks, penalty)
         return np.stack(
             [

@@ -14,7 +14,7 @@ from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.data.rows import count_rows
 from shaff.errors import InputError
-from shaff.protocols import Values
+from shaff.protocols import Values, some_rows
 from shaff.subsets import Subsets
 
 # Influences of single outputs are kept up to so many numbers a block of subsets.
@@ -107,6 +107,19 @@ class Outcome:
         return cls(y, weight, squares, np.average(squares, axis=0, weights=weight))
 
     @property
+    def sample(self) -> IntpArray:
+        """Rows whose conditional means are kept."""
+        return some_rows(len(self.y))
+
+    def means_of(self, residuals: FloatArray) -> FloatArray:
+        """Conditional means of `sample`, by residuals of shape (n_subsets, n_rows, n_outputs); NaN
+        for rows that are not measured."""
+        rows = self.sample
+        return np.where(
+            self.weight[rows, None] > 0, self.y[rows] - residuals[:, rows], np.float64(np.nan)
+        )
+
+    @property
     def variance(self) -> float:
         """Mean squared error of the constant, summed over the outputs."""
         return float(self.output_variances.sum())
@@ -117,6 +130,7 @@ class Outcome:
         errors: FloatArray,
         influences: bool = False,
         corrected: FloatArray | None = None,
+        means: FloatArray | None = None,
     ) -> Values:
         """Values of subsets from the squared errors of their conditional means.
 
@@ -130,6 +144,8 @@ class Outcome:
             Also return each row's influence on v (docs/theory.md, section 8).
         corrected : float array of shape (n_subsets, n_rows, n_outputs) or None
             The errors less what the variance of the learner adds to them.
+        means : float array of shape (n_subsets, n_some_rows, n_outputs) or None
+            Conditional means of `sample`, to be kept beside influences with a single output.
 
         Examples
         --------
@@ -154,6 +170,8 @@ class Outcome:
         if corrected is None:
             del found["plain"]
         self._nothing_for_nothing(subsets, found)
+        if influences and means is not None and means.shape[2] == 1:
+            found["means"] = means.astype(np.float32)
         return Values(subsets, **{name: a for name, a in found.items() if a is not None})
 
     def _nothing_for_nothing(

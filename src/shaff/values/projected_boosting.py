@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,6 @@ from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
 from shaff._work import current_engine, run_tasks
-from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Values
@@ -24,10 +23,12 @@ from shaff.subsets import Subsets
 from shaff.trees import boosters
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
-from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start
+from shaff.trees.histogram_booster import Growth, HistogramBooster
+from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start, in_halves
 from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 from shaff.values.outcome import Outcome
+from shaff.values.staged_replay import BLOCK_SUBSETS, HeldOutResiduals, replay_stages
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
@@ -52,11 +53,10 @@ SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
 # Fewer probes choose by luck (`benchmarks.seeds`).
 N_PROBES = 8
-# Smaller blocks share fewer cells (`benchmarks.values`), larger waves take memory
-# (`benchmarks.memory`).
-BLOCK_SUBSETS = 64
+# Larger waves take memory (`benchmarks.memory`), smaller ones share fewer cells
+# (`benchmarks.values`).
 WAVE_SUBSETS = 512
-WAVE_BYTES = 2**28
+WAVE_BYTES = 2**29
 # Shares of the trees after which a subset may stop.
 # Without early stops small subsets overfit (`benchmarks.values`).
 STOPPING_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -77,8 +77,8 @@ class ProjectedBoosting:
         are those of its ``cv``, by default five; rows of one group stay in one fold; integer
         weights count as repeated rows; the results are the same bits for any ``n_jobs``.
     estimator : regressor of scikit-learn (HistGradientBoosting), LightGBM, XGBoost or CatBoost
-        Cloned for each fold and held to one thread. None is a tuned HistGradientBoosting whose
-        number of trees is chosen on held-out rows.
+        Cloned for each fold and held to one thread. None is `default_booster`, whose number of
+        trees is chosen on held-out rows.
     start : {"auto", "constant", "linear", "normal_scores", "quadratic"}
         Where boosting starts: at the mean, or at a ridge fit on the columns of U: as they are, as
         normal quantiles of their ranks, or with their squares and products. "auto" takes what
@@ -117,6 +117,8 @@ class ProjectedBoosting:
     True
     """
 
+    shrinkage_: float
+
     def __init__(
         self,
         problem: Problem,
@@ -133,8 +135,10 @@ class ProjectedBoosting:
             boosters.check_booster(estimator)
         self._set_up(problem)
         self.early_stopping = early_stopping
-        self._staged = estimator is None
-        self._estimator = default_booster(len(problem.X)) if self._staged else estimator
+        self._estimator = estimator
+        self._booster = default_booster(len(problem.X))
+        native = estimator is None or boosters.takes_categories(estimator)
+        self._columns = [FoldColumns(problem, fold, native) for fold in self.folds]
         with threadpool_limits(1, user_api="blas"):
             if like is None:
                 self._choose_start(start)
@@ -142,7 +146,9 @@ class ProjectedBoosting:
             else:
                 self._start_like(like)
                 self._grow_at_once(like.n_trees_)
-            self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
+            if shrinkage is None:
+                shrinkage = self._choose_shrinkage() if like is None else like.shrinkage_
+            self.shrinkage_ = float(shrinkage)
 
     @classmethod
     def from_fitted(
@@ -212,12 +218,11 @@ class ProjectedBoosting:
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Price each subset; the correction takes off the noise of the cells' steps."""
-        masks = self._masks(subsets)
         parts = []
-        for wave in self._waves(len(masks)):
-            found = self._held_out(masks[wave], corrected=True)
+        for wave, found in self._in_waves(subsets, corrected=True):
+            errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
             parts.append(
-                self._outcome.values(subsets[wave], found.residuals**2, influences, found.products)
+                self._outcome.values(subsets[wave], errors, influences, found.products, means)
             )
         return Values.concatenate(parts)
 
@@ -227,16 +232,20 @@ class ProjectedBoosting:
         Rows of the data are predicted by the fold that held them out (NaN if none did), other
         rows by the mean of the folds.
         """
-        masks = self._masks(subsets)
-        waves = self._waves(len(masks))
-        found = [self._held_out(masks[wave]) for wave in waves]
         if rows is None:
-            residual = np.concatenate([part.residuals for part in found])
+            residual = np.concatenate([part.residuals for _, part in self._in_waves(subsets)])
             out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
             out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-        return self._predict_new(masks, np.concatenate([part.stages for part in found]), new)
+        return self._predict_new(self._masks(subsets), self._stages_of(subsets), new)
+
+    def _stages_of(self, subsets: Subsets) -> IntArray:
+        """When each subset stops: as `values` has found, or finds now."""
+        unknown = np.array([key not in self._stage_of for key in subsets.keys()], dtype=bool)
+        for _ in self._in_waves(subsets[unknown]):
+            pass
+        return np.array([self._stage_of[key] for key in subsets.keys()], dtype=np.int64)
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -244,10 +253,15 @@ class ProjectedBoosting:
         self._data = data
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
-        self.folds = data.folds(data.seed)
+        self.folds = [in_halves(fold, data.row_groups) for fold in data.folds(data.seed)]
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
+        # Trees after which a subset stops, for rows that are predicted later.
+        self._stage_of: dict[bytes, int] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
+        # Of the probes, with all trees and the shrinkage of growing, where it is known.
+        self._grown_error: float | None = None
+        self._ground: _Ground | None = None
 
     def _choose_start(self, name: StartName) -> None:
         """Fix the start; short boosters on the first folds decide between mean and ridge."""
@@ -265,24 +279,27 @@ class ProjectedBoosting:
         chosen = scouts[self.start_]
         self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
         self._patience = STAGE_TREES
-        if self._staged:
+        if self._estimator is None:
             self._look_again(starts[self.start_], grown[self.start_], bare[self.start_])
-        self._begin(starts[self.start_], chosen)
+        self._models = self._new_models(starts[self.start_])
 
     def _start_like(self, other: ProjectedBoosting) -> None:
         """What another run has chosen, without scouts of its own."""
-        self.start_, self.gains, self._estimator = other.start_, other.gains, other._estimator
+        self.start_, self.gains, self._booster = other.start_, other.gains, other._booster
         starts = [Start() for _ in self.folds]
         if self.start_ != "constant":
             _, starts = self._best_linear((self.start_,))
-        self._begin(starts, other._models)
+        self._models = self._new_models(starts)
 
-    def _begin(self, starts: list[Start], others: list[BoostingFold]) -> None:
-        """Folds without a tree yet."""
-        pairs = zip(self.folds, starts, strict=True)
-        self._models = [self._new_fold(fold, start) for fold, start in pairs]
-        for model in self._models:
-            model.set_trees([coding.ensemble.first_trees(0) for coding in others[0].codings])
+    def _new_models(self, starts: list[Start]) -> list[BoostingFold]:
+        """The first folds, one a start, without a tree yet."""
+        n_outputs = self._data.y.shape[1]
+        models = []
+        for fold, start, columns in zip(self.folds, starts, self._columns, strict=False):
+            model = BoostingFold(self._data, fold, start, columns)
+            model.set_grown_trees([columns.binned(k).bins.no_trees() for k in range(n_outputs)])
+            models.append(model)
+        return models
 
     def _look_again(self, starts: list[Start], grown: float, bare: float) -> None:
         """Small trees may help where large ones overfit at once, such as with a rare class; more
@@ -291,7 +308,7 @@ class ProjectedBoosting:
         scouts = self._fit_scouts(starts, small)
         error = self._probe_error(scouts)
         if error < min(grown, bare):
-            self._estimator = default_booster(len(self._data.X), leaves=FEW_LEAVES)
+            self._booster = default_booster(len(self._data.X), leaves=FEW_LEAVES)
         if not self._trees_help:
             self._patience = PATIENCE
             patient = self._fit_scouts(starts, n_trees=PATIENT_TREES)
@@ -299,16 +316,17 @@ class ProjectedBoosting:
             self._trees_help = self._improves(best, bare, scouts)
 
     def _fit_scouts(
-        self, starts: list[Start], booster: Any = None, n_trees: int = SCOUT_TREES
+        self,
+        starts: list[Start],
+        booster: HistogramBooster | None = None,
+        n_trees: int = SCOUT_TREES,
     ) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
         quick = default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
-        quick = quick if booster is None else booster
         sizes = np.cumsum([len(fold.test) for fold in self.folds])
         n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
-        pairs = list(zip(self.folds, starts, strict=True))[:n_scouts]
-        models = [self._new_fold(fold, start) for fold, start in pairs]
-        self._fit(models, [self._new_clones(model, quick, n_trees) for model in models])
+        models = self._new_models(starts[:n_scouts])
+        self._grow_trees(models, self._growths(models, booster or quick), n_trees)
         return models
 
     def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
@@ -325,113 +343,120 @@ class ProjectedBoosting:
         _, scale, starts = min(candidates, key=lambda candidate: candidate[0])
         return scale, starts
 
-    def _new_fold(self, fold: Fold, start: Start) -> BoostingFold:
-        native = boosters.takes_categories(self._estimator)
-        return BoostingFold(self._data, fold, start, FoldColumns(self._data, fold, native))
-
-    def _new_clones(self, model: BoostingFold, estimator: Any, n_trees: int | None) -> list[Any]:
-        """One unfitted booster an output; `n_trees` is for the default booster."""
-        categorical = model.columns.categorical[self._order(model)]
-        clones = [
-            boosters.prepare(estimator, categorical, self._seed + k)
-            for k in range(self._data.y.shape[1])
+    def _growths(self, models: list[BoostingFold], booster: HistogramBooster) -> list[list[Growth]]:
+        """One an output, for each fold; no two draw the same columns."""
+        outputs = range(self._data.y.shape[1])
+        return [
+            [model.growth(booster, k, _seed(self._seed, fold, k)) for k in outputs]
+            for fold, model in enumerate(models)
         ]
-        for clone in clones:
-            if n_trees is not None:
-                clone.set_params(max_iter=n_trees, warm_start=True)
-        return clones
 
-    def _fit(self, models: list[BoostingFold], clones: list[list[Any]]) -> None:
-        """Fit every fold's boosters and take their trees over; folds run in parallel."""
+    def _grow_trees(
+        self, models: list[BoostingFold], growths: list[list[Growth]], n_trees: int
+    ) -> None:
+        """Let every fold's boosters grow so many more trees; folds run in parallel."""
 
-        def fit(model: BoostingFold, clone: Any, output: int) -> Ensemble:
-            weighted, order = self._data.sample_weight is not None, self._order(model)
-            weight = model.train_weight if weighted else None
-            X, categorical = model.train_X(output)[:, order], model.columns.categorical[order]
-            fitted = boosters.fit(clone, X, model.target(output), weight, categorical)
-            ensemble = read_ensemble(fitted)
-            return ensemble.with_reversed_columns() if order.step == -1 else ensemble
+        def grow(growth: Growth) -> Ensemble:
+            return growth.grow(n_trees, self._cancel)
 
-        n_outputs = self._data.y.shape[1]
-        tasks = [
-            (model, clone, k)
-            for model, parts in zip(models, clones, strict=True)
-            for k, clone in enumerate(parts)
-        ]
+        if current_engine() is None:
+            ensembles = self._parallel(grow, [(growth,) for parts in growths for growth in parts])
+        else:
+            ensembles = self._grow_elsewhere(growths, n_trees)
+        for model, parts in zip(models, _by_fold(ensembles, len(models)), strict=True):
+            model.set_grown_trees(parts)
+
+    def _fit_estimators(self) -> None:
+        """Fit a clone of the given booster for every fold and output; they run in parallel."""
+
+        def fit(model: BoostingFold, output: int) -> Ensemble:
+            weight = None if self._data.sample_weight is None else model.train_weight
+            categorical, target = model.columns.categorical, model.target(output)
+            clone = boosters.prepare(self._estimator, categorical, self._seed + output)
+            X = model.train_X(output)
+            return read_ensemble(boosters.fit(clone, X, target, weight, categorical))
+
+        tasks = [(model, k) for model in self._models for k in range(self._data.y.shape[1])]
         if current_engine() is None:
             ensembles = self._parallel(fit, tasks)
         else:
-            ensembles = self._fit_elsewhere(models, clones)
-        for index, model in enumerate(models):
-            model.set_trees(ensembles[index * n_outputs : (index + 1) * n_outputs])
+            ensembles = self._fit_elsewhere()
+        for model, parts in zip(self._models, _by_fold(ensembles, len(self._models)), strict=True):
+            model.set_trees(parts)
 
-    def _fit_elsewhere(self, models: list[BoostingFold], clones: list[list[Any]]) -> list[Ensemble]:
-        """The same by workers that have the data; ``clones`` become the fitted ones."""
-        native, places = boosters.takes_categories(self._estimator), range(self._data.y.shape[1])
+    def _grow_elsewhere(self, growths: list[list[Growth]], n_trees: int) -> list[Ensemble]:
+        """By workers that have the bins of all folds; a growth goes there and comes back."""
+        if self._ground is None:
+            self._ground = _Ground(self._columns, self._data.y.shape[1])
+        places = [(fold, k) for fold, parts in enumerate(growths) for k in range(len(parts))]
+        tasks = [(fold, k, growths[fold][k].without_rows(), n_trees) for fold, k in places]
+        grown = run_tasks(_grow_more, self._ground, tasks, self._data.n_jobs)
+        for (fold, k), growth in zip(places, grown, strict=True):
+            growths[fold][k] = growth.with_rows(self._columns[fold].binned(k).training)
+        return [growth.ensemble for growth in grown]
+
+    def _fit_elsewhere(self) -> list[Ensemble]:
+        """By workers that have the data."""
         tasks = [
-            (self._number(model), native, self._order(model), k, parts[k], model.target(k))
-            for model, parts in zip(models, clones, strict=True)
-            for k in places
+            (fold, k, model.columns.native, model.target(k), self._estimator, self._seed + k)
+            for fold, model in enumerate(self._models)
+            for k in range(self._data.y.shape[1])
         ]
-        fitted = iter(run_tasks(_fit_fold, self._data, tasks, self._data.n_jobs))
-        ensembles = []
-        for parts in clones:
-            for k in places:
-                parts[k], ensemble = next(fitted)
-                ensembles.append(ensemble)
-        return ensembles
-
-    def _number(self, model: BoostingFold) -> int:
-        return next(k for k, fold in enumerate(self.folds) if fold is model.fold)
-
-    def _order(self, model: BoostingFold) -> slice:
-        """In every second fold the default booster sees the columns in the opposite order.
-
-        Of equal splits a booster takes the first, so copies of a column would not share alike.
-        Other boosters may have settings by the number of a column.
-        """
-        odd = self._number(model) % 2
-        return slice(None, None, -1) if odd and self._staged else slice(None)
+        return run_tasks(_fit_fold, self._data, tasks, self._data.n_jobs)
 
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
-        if not self._staged:
-            self._grow_at_once(None)
+        if self._estimator is not None:
+            self._fit_estimators()
+            self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
             return
-        clones = [self._new_clones(m, self._estimator, STAGE_TREES) for m in self._models]
+        growths = self._growths(self._models, self._booster)
         residuals = [model.start_residual(self._probes) for model in self._models]
         best, self.n_trees_, grown = self._start_error(self._models), 0, 0
         # The scout saves whole stages where the start has said it all.
         while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + self._patience):
-            self._grow_stage(clones, residuals, grown)
+            self._grow_trees(self._models, growths, STAGE_TREES)
+            self._replay_stage(residuals, grown)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)
             if self._improves(error, best, self._models):
                 best, self.n_trees_ = error, grown
+        self._grown_error = best
         for model in self._models:
-            model.set_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
+            model.set_grown_trees([c.ensemble.first_trees(self.n_trees_) for c in model.codings])
 
-    def _grow_at_once(self, n_trees: int | None) -> None:
-        """Fit the boosters with so many trees; None means as many as the estimator wants."""
-        if n_trees != 0:
-            clones = [self._new_clones(m, self._estimator, n_trees) for m in self._models]
-            self._fit(self._models, clones)
-        self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
+    def _grow_at_once(self, n_trees: int) -> None:
+        """Grow so many trees of the default booster."""
+        self.n_trees_ = n_trees
+        if n_trees > 0:
+            self._grow_trees(self._models, self._growths(self._models, self._booster), n_trees)
 
-    def _grow_stage(self, clones: list[list[Any]], residuals: list[FloatArray], grown: int) -> None:
-        for parts in clones:
-            for clone in parts:
-                clone.set_params(max_iter=grown + STAGE_TREES)
-        self._fit(self._models, clones)
-        for model, residual in zip(self._models, residuals, strict=True):
-            trees = range(grown, grown + STAGE_TREES)
+    def _replay_stage(self, residuals: list[FloatArray], grown: int) -> None:
+        """Replay the newest trees on the probes; residuals are updated in place."""
+        trees = range(grown, grown + STAGE_TREES)
+
+        def replay(model: BoostingFold, residual: FloatArray) -> None:
             model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, trees)
 
+        self._parallel(replay, list(zip(self._models, residuals, strict=True)))
+
     def _choose_shrinkage(self) -> float:
+        """Upwards while the error falls, else downwards."""
         if self.n_trees_ == 0:
             return GROWING_SHRINKAGE
-        errors = [self._probe_error(self._models, shrinkage) for shrinkage in SHRINKAGES]
-        return SHRINKAGES[int(np.argmin(errors))]
+        middle = SHRINKAGES.index(GROWING_SHRINKAGE)
+        best, least = GROWING_SHRINKAGE, self._grown_error
+        if least is None:
+            least = self._probe_error(self._models)
+        for way in (SHRINKAGES[middle + 1 :], SHRINKAGES[middle - 1 :: -1]):
+            for shrinkage in way:
+                error = self._probe_error(self._models, shrinkage)
+                if error >= least:
+                    break
+                best, least = shrinkage, error
+            if best != GROWING_SHRINKAGE:
+                break
+        return best
 
     def _probe_error(
         self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
@@ -479,50 +504,34 @@ class ProjectedBoosting:
 
     def _waves(self, n_subsets: int) -> list[slice]:
         """As many subsets at a time as memory holds."""
-        subset_bytes = 8 * self._data.y.size * 2 * (len(self._stages) + 2)
+        # Residuals and products, at each stage and in the end; and in each fold those of all rows.
+        n_copies = 2 * (len(self._stages) + 1) + 2 * len(self.folds)
+        subset_bytes = 8 * self._data.y.size * n_copies
         return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
 
-    def _held_out(self, masks: BoolArray, corrected: bool = False) -> _HeldOut:
+    def _in_waves(
+        self, subsets: Subsets, corrected: bool = False
+    ) -> Iterator[tuple[slice, HeldOutResiduals]]:
+        """Some subsets after the other; when they stop is remembered."""
+        masks = self._masks(subsets)
+        for wave in self._waves(len(masks)):
+            found = self._held_out(masks[wave], corrected)
+            self._stage_of.update(zip(subsets[wave].keys(), found.stages.tolist(), strict=True))
+            yield wave, found
+
+    def _held_out(self, masks: BoolArray, corrected: bool = False) -> HeldOutResiduals:
         """Residuals of the rows by the folds that hold them out."""
-        stages, shrinkage, cancel = self._stages, self.shrinkage_, self._cancel
-
-        def evaluate(model: BoostingFold, block: slice) -> tuple[FloatArray, FloatArray | None]:
-            residuals = model.held_out_residuals(masks[block], shrinkage, cancel, stages)
-            if not corrected:
-                return residuals, None
-            return residuals, model.half_products(masks[block], shrinkage, cancel, stages)
-
-        blocks = _slices(len(masks), BLOCK_SUBSETS)
-        tasks = [(model, block) for block in blocks for model in self._models]
         with threadpool_limits(1, user_api="blas"):
-            parts = self._parallel(evaluate, tasks)
-        shape = (len(masks), *self._data.y.shape)
-        out = _HeldOut(np.zeros(shape), np.zeros(len(masks), dtype=np.int64))
-        if corrected:
-            out = replace(out, products=np.zeros(shape))
-        for index, block in enumerate(blocks):
-            folds = parts[index * len(self._models) : (index + 1) * len(self._models)]
-            out.stages[block] = np.asarray(stages)[self._stop(folds, out.block(block))]
-        return out
-
-    def _stop(self, parts: list[tuple[FloatArray, FloatArray | None]], out: _HeldOut) -> IntArray:
-        """Fill in each fold's residuals at the stage with the smallest error in the other folds,
-        so that no row decides when its own prediction stops; return the stages of all folds."""
-        weights = [self._data.weight[fold.test] for fold in self.folds]
-        errors = np.stack(
-            [
-                ((residuals**2) @ weight).sum(axis=1)
-                for (residuals, _), weight in zip(parts, weights, strict=True)
-            ]
-        )
-        subsets = np.arange(len(out.residuals))
-        for k, (residuals, products) in enumerate(parts):
-            others = errors.sum(axis=0) - errors[k] if len(parts) > 1 else errors[k]
-            stage, test = others.argmin(axis=0), self.folds[k].test
-            out.residuals[:, test] = residuals[stage, :, subsets].transpose(0, 2, 1)
-            if products is not None and out.products is not None:
-                out.products[:, test] = products[stage, :, subsets].transpose(0, 2, 1)
-        return np.asarray(errors.sum(axis=0).argmin(axis=0), dtype=np.int64)
+            return replay_stages(
+                self._models,
+                masks,
+                self._stages,
+                self.shrinkage_,
+                self._cancel,
+                self._parallel,
+                one_value=self._outcome.variance * float(self._outcome.weight.sum()),
+                products=corrected,
+            )
 
     def _predict_new(self, masks: BoolArray, stages: IntArray, rows: FloatArray) -> FloatArray:
         def predict(model: BoostingFold, members: IntArray, n_trees: int) -> FloatArray:
@@ -545,40 +554,40 @@ class ProjectedBoosting:
         return run_in_threads(function, tasks, self._data.n_jobs, self._cancel)
 
 
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """What the folds say of the rows that they hold out; 0 for rows that none does.
+def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
+    n_outputs = len(ensembles) // n_folds
+    return [ensembles[k * n_outputs : (k + 1) * n_outputs] for k in range(n_folds)]
 
-    Parameters
-    ----------
-    residuals : float array of shape (n_subsets, n_rows, n_outputs)
-    stages : int array of shape (n_subsets,)
-        The number of trees that is best over all folds.
-    products : float array of the shape of the residuals, or None
-        Of the residuals by two halves of the training rows.
-    """
 
-    residuals: FloatArray
-    stages: IntArray
-    products: FloatArray | None = None
+def _seed(*numbers: int) -> int:
+    """A number of 64 bits that these decide."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
-    def block(self, subsets: slice) -> _HeldOut:
-        """Views on some of the subsets."""
-        products = None if self.products is None else self.products[subsets]
-        return _HeldOut(self.residuals[subsets], self.stages[subsets], products)
+
+class _Ground:
+    """The binned training rows of all folds, for workers to grow trees on."""
+
+    def __init__(self, columns: list[FoldColumns], n_outputs: int) -> None:
+        self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
+
+
+def _grow_more(ground: _Ground, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
+    """One booster of one fold, from where it was: what a worker is asked for."""
+    there = growth.with_rows(ground.rows[fold][output])
+    there.grow(n_trees)
+    return there.without_rows()
 
 
 def _fit_fold(
-    data: Problem, number: int, native: bool, order: slice, output: int, clone: Any, y: FloatArray
-) -> tuple[Any, Ensemble]:
-    """One booster of one fold, from the data alone: what a worker is asked for."""
-    fold = data.folds(data.seed)[number]
-    columns = FoldColumns(data, fold, native)
-    X, categorical = columns.training(data.X[fold.train], output), columns.categorical
-    weight = None if data.sample_weight is None else data.sample_weight[fold.train]
-    fitted = boosters.fit(clone, X[:, order], y, weight, categorical[order])
-    ensemble = read_ensemble(fitted)
-    return fitted, ensemble.with_reversed_columns() if order.step == -1 else ensemble
+    data: Problem, fold: int, output: int, native: bool, y: FloatArray, estimator: Any, seed: int
+) -> Ensemble:
+    """The given booster on one fold, from the data alone: what a worker is asked for."""
+    own = in_halves(data.folds(data.seed)[fold], data.row_groups)
+    columns = FoldColumns(data, own, native)
+    weight = None if data.sample_weight is None else data.sample_weight[own.train]
+    clone = boosters.prepare(estimator, columns.categorical, seed)
+    X = columns.training(data.X[own.train], output)
+    return read_ensemble(boosters.fit(clone, X, y, weight, columns.categorical))
 
 
 def _slices(n: int, size: int) -> list[slice]:

@@ -159,10 +159,15 @@ class ProjectedForest:
         columns = subsets.to_columns(self.players, self.X.shape[1])
         is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
         cancel = np.zeros(1, dtype=np.uint8)
-        total, _ = self._sums(columns, range(self.forest.n_trees), cancel, is_query)
+
+        def mean(block: Subsets) -> FloatArray:
+            total, _ = self._sums(block, range(self.forest.n_trees), cancel, is_query)
+            return total[:, first_row:]
+
+        tasks = [(block,) for block in self._blocks(columns, 1)]
+        total = np.concatenate(run_in_threads(mean, tasks, self.n_jobs, cancel))
         with np.errstate(invalid="ignore"):
-            means = self._mean + total / self._n_predictions[:, None]
-        return np.asarray(means[:, first_row:], dtype=np.float64)
+            return np.asarray(self._mean + total / self._n_predictions[first_row:, None])
 
     def _with_queries(self, rows: FloatArray) -> ProjectedForest:
         """The same forest with further rows that are in no bag."""
@@ -250,7 +255,7 @@ class ProjectedForest:
         total = np.sum([block_total for block_total, _ in sums], axis=0)
         squares = np.sum([block_squares for _, block_squares in sums], axis=0)
         errors, _ = self._errors(total, squares, self._n_predictions)
-        priced = self.outcome.values(columns, errors, influences)
+        priced = self.outcome.values(columns, errors, influences, means=self._kept_means(total))
         if len(sums) == 1:
             return priced
         replicates = [
@@ -260,6 +265,12 @@ class ProjectedForest:
             )
         ]
         return replace(priced, replicates=np.column_stack(replicates))
+
+    def _kept_means(self, total: FloatArray) -> FloatArray:
+        """Of the rows that are kept, from the sums over all trees."""
+        rows = self.outcome.sample
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self._mean + total[:, rows] / self._n_predictions[rows, None])
 
     def _without(
         self, n_left_out: npt.NDArray[np.intp], total: FloatArray, squares: FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ LINES = 0
 # Subsets that models are tried on, with more players than a few.
 # Fewer probes drop models that some subsets need (`benchmarks.truth`).
 FEW_PLAYERS, N_PROBES = 7, 8
+# New rows at a time: memory only (`benchmarks.local --memory`).
+ROWS_AT_ONCE = 4096
 ModelName = Literal["auto", "anova", "kernel"]
 
 
@@ -79,6 +81,8 @@ class SmoothValues:
             Target.of(problem.y, problem.sample_weight, problem.row_groups, folds, seed)
             for folds in given
         ]
+        # Models and penalties of subsets, for rows that are predicted later.
+        self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
         with threadpool_limits(1, user_api="blas"):
             self.models = self._find_models(model, seed)
 
@@ -92,7 +96,8 @@ class SmoothValues:
         residuals, leverages = self.left_out(subsets)
         errors = residuals**2
         corrected = errors * (1 - leverages)[:, :, None]
-        return self._outcome.values(subsets, errors, influences, corrected)
+        means = self._outcome.means_of(residuals)
+        return self._outcome.values(subsets, errors, influences, corrected, means)
 
     def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and
@@ -115,14 +120,34 @@ class SmoothValues:
         """
         if rows is None:
             return np.asarray(self._problem.y - self.left_out(subsets)[0])
-        masks, choices = self._masks(subsets), self._choices(subsets)
+        new = np.asarray(rows, dtype=np.float64)
+        masks, chosen = self._masks(subsets), self._chosen_for(subsets)
+        used = sorted({model for some in chosen for model, _ in some})
+        out = np.empty((len(masks), len(new), self._problem.y.shape[1]))
         with threadpool_limits(1, user_api="blas"):
-            prepared = [model.prepare(np.asarray(rows, dtype=float)) for model in self.models]
-            fits = [
-                [self.models[c.model].predict(mask, prepared[c.model], c.penalty) for c in some]
-                for mask, some in zip(masks, choices, strict=True)
-            ]
-        return np.asarray(np.mean(fits, axis=1))
+            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
+            fits = list(parallel(map(delayed(self._fit), masks, chosen)))
+            for start in range(0, len(new), ROWS_AT_ONCE):
+                block = slice(start, start + ROWS_AT_ONCE)
+                prepared = {k: self.models[k].prepare(new[block]) for k in used}
+                found = parallel(delayed(self._apply)(some, prepared) for some in fits)
+                out[:, block] = np.stack(list(found))
+        return out
+
+    def _chosen_for(self, subsets: Subsets) -> list[list[tuple[int, float]]]:
+        """Models and penalties for further rows: as was found before, or is found now."""
+        unknown = np.array([key not in self._choice_of for key in subsets.keys()], dtype=bool)
+        if unknown.any():
+            self._choices(subsets[unknown])
+        return [self._choice_of[key] for key in subsets.keys()]
+
+    def _fit(self, mask: BoolArray, chosen: list[tuple[int, float]]) -> list[tuple[int, Any]]:
+        return [(model, self.models[model].fit(mask, penalty)) for model, penalty in chosen]
+
+    def _apply(self, fits: list[tuple[int, Any]], prepared: dict[int, Any]) -> FloatArray:
+        """The mean over the divisions into folds."""
+        parts = [self.models[model].apply(fit, prepared[model]) for model, fit in fits]
+        return np.asarray(np.mean(parts, axis=0))
 
     def _find_models(self, model: ModelName, seed: int) -> list[Model]:
         """The kernel takes the place of the last, its rival of interactions, if it is better."""
@@ -179,7 +204,10 @@ class SmoothValues:
         """For each subset, what each division into folds chooses."""
         with threadpool_limits(1, user_api="blas"):
             parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
-            return list(parallel(delayed(self._price)(mask) for mask in self._masks(subsets)))
+            found = list(parallel(delayed(self._price)(mask) for mask in self._masks(subsets)))
+        for key, choices in zip(subsets.keys(), found, strict=True):
+            self._choice_of[key] = [(choice.model, choice.penalty) for choice in choices]
+        return found
 
     def _price(self, mask: BoolArray) -> list[Choice]:
         fits = [model.leave_out(mask) for model in self.models]

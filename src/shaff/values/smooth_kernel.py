@@ -76,7 +76,7 @@ class KernelRidge:
         self._kernels = [
             ColumnKernel(x, target.weight, bool(c)) for x, c in zip(X.T, categorical, strict=True)
         ]
-        self._functions = self.prepare(X)
+        self._functions = self._functions_of(X)
         rng = np.random.default_rng(seed)
         self._halves = halves(target.fold_of)
         self.thetas = [self._find_theta(X, ~half, rng) for half in self._halves]
@@ -93,20 +93,48 @@ class KernelRidge:
             out.fill(half, leave_out(spectrum, self._target.take(half)))
         return out
 
-    def prepare(self, rows: FloatArray) -> list[FloatArray]:
-        """Functions of the columns of other rows."""
+    def _functions_of(self, rows: FloatArray) -> list[FloatArray]:
         return [k.functions(x) for k, x in zip(self._kernels, rows.T, strict=True)]
 
-    def predict(self, mask: BoolArray, prepared: list[FloatArray], penalty: float) -> FloatArray:
-        """Predictions at other rows, fitted on all: the mean of those with each theta."""
-        out = np.tile(self._target.mean, (len(prepared[0]), 1))
-        for theta in self.thetas:
-            known = self._features(mask, self._functions, theta)
-            slopes = ridge_slopes(self._centred(known), self._target, penalty)
-            centre = known @ self._target.weight / self._target.total
-            new = self._features(mask, prepared, theta) - centre[:, None]
-            out += new.T @ slopes / len(self.thetas)
-        return out
+    def prepare(self, rows: FloatArray) -> list[list[FloatArray]]:
+        """Of other rows, for each theta and column the factor 1 + theta_j k_j of the kernel between
+        the landmarks and them."""
+        functions = zip(self._marks, self._functions_of(rows), strict=True)
+        kernels = [mark @ function.T for mark, function in functions]
+        return [[1.0 + t * k for t, k in zip(theta, kernels, strict=True)] for theta in self.thetas]
+
+    def fit(self, mask: BoolArray, penalty: float) -> list[_KernelFit]:
+        """With each theta."""
+        return [self._fit_theta(mask, penalty, theta) for theta in self.thetas]
+
+    def _fit_theta(self, mask: BoolArray, penalty: float, theta: FloatArray) -> _KernelFit:
+        known = self._features(mask, self._functions, theta)
+        slopes = ridge_slopes(self._centred(known), self._target, penalty)
+        centre = known @ self._target.weight / self._target.total
+        columns = np.flatnonzero(mask)
+        if not len(columns):
+            return _KernelFit(columns, slopes, self._target.mean)
+        # Features of rows are L^-1 times their kernel with the landmarks: apply that to the slopes.
+        factor, size = self._factor(columns, theta)
+        weights = solve_triangular(factor, slopes, lower=True, trans=1) / size
+        return _KernelFit(columns, weights, self._target.mean - centre @ slopes)
+
+    def apply(self, fit: list[_KernelFit], prepared: list[list[FloatArray]]) -> FloatArray:
+        """Predictions at other rows: the mean of those with each theta."""
+        parts = [one.predict(factors) for one, factors in zip(fit, prepared, strict=True)]
+        return np.asarray(np.mean(parts, axis=0))
+
+    @property
+    def _marks(self) -> list[FloatArray]:
+        """Functions of the landmarks."""
+        return [f[self._landmarks] for f in self._functions]
+
+    def _factor(self, columns: IntpArray, theta: FloatArray) -> tuple[FloatArray, float]:
+        """Cholesky factor of the kernel of the landmarks over its mean diagonal, and that."""
+        among = _product(columns, self._marks, self._marks, theta)
+        size = max(float(np.trace(among)) / len(among), 1e-300)
+        factor = np.linalg.cholesky(among / size + JITTER * np.eye(len(among)))
+        return np.asarray(factor, dtype=np.float64), size
 
     def _find_theta(self, X: FloatArray, half: BoolArray, rng: np.random.Generator) -> FloatArray:
         y, weight = self._target.y, np.where(half, self._target.weight, 0.0)
@@ -127,12 +155,27 @@ class KernelRidge:
         columns = np.flatnonzero(mask)
         if not len(columns):
             return np.zeros((0, len(functions[0])))
-        marks = [f[self._landmarks] for f in self._functions]
-        among = _product(columns, marks, marks, theta)
-        size = max(float(np.trace(among)) / len(among), 1e-300)
-        factor = np.linalg.cholesky(among / size + JITTER * np.eye(len(among)))
-        across = _product(columns, marks, functions, theta) / size
+        factor, size = self._factor(columns, theta)
+        across = _product(columns, self._marks, functions, theta) / size
         return np.asarray(solve_triangular(factor, across, lower=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _KernelFit:
+    """Weights of the landmarks, for the kernel of some columns without its constant."""
+
+    columns: IntpArray
+    weights: FloatArray
+    mean: FloatArray
+
+    def predict(self, factors: list[FloatArray]) -> FloatArray:
+        """From the factors of the columns, each of shape (n_landmarks, n_rows)."""
+        if not len(self.columns):
+            return np.tile(self.mean, (factors[0].shape[1], 1))
+        product = factors[self.columns[0]].copy()
+        for column in self.columns[1:]:
+            product *= factors[column]
+        return np.asarray(self.mean + (product - 1.0).T @ self.weights)
 
 
 def halves(fold_of: IntpArray) -> list[BoolArray]:

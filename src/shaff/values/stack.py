@@ -120,6 +120,7 @@ class StackedValues:
         self.parts, self._problem = list(parts), problem
         self.fold_of = [np.asarray(folds, dtype=np.intp) for folds in fold_of]
         self._smooth = smooth
+        self._mix_of: dict[bytes, _Mix] = {}
         self.outcome = Outcome.by_fold(problem, self.fold_of[0])
 
     @property
@@ -133,13 +134,19 @@ class StackedValues:
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
-        tables = np.concatenate([self._runs(block)[0].mean(axis=2) for block in _blocks(subsets)])
         if rows is None:
-            return np.stack([self._average(table)[0] for table in tables])
+            blocks = [self._runs(block)[0].mean(axis=2) for block in _blocks(subsets)]
+            return np.stack([self._average(table)[0] for tables in blocks for table in tables])
         smooth = () if self._smooth is None else (self._smooth.predict(subsets, rows),)
         new = np.stack([*(part.predict(subsets, rows) for part in self.parts), *smooth], axis=1)
-        mixes = [self._mix(table) for table in tables]
-        return np.stack([mix.of(p) for mix, p in zip(mixes, new, strict=True)])
+        return np.stack([m.of(p) for m, p in zip(self._mixes(subsets), new, strict=True)])
+
+    def _mixes(self, subsets: Subsets) -> list[_Mix]:
+        """How the parts are combined for further rows: as `values` has found, or finds now."""
+        unknown = np.array([key not in self._mix_of for key in subsets.keys()], dtype=bool)
+        if unknown.any():
+            self.values(subsets[unknown])
+        return [self._mix_of[key] for key in subsets.keys()]
 
     def _runs(self, subsets: Subsets) -> tuple[FloatArray, FloatArray | None]:
         """Predictions of all parts, shape (n_subsets, n_parts, n_runs, n_rows, n_outputs), the
@@ -155,13 +162,17 @@ class StackedValues:
         tables, leverages = self._runs(subsets)
         means = tables.mean(axis=2)
         combined = [self._average(table) for table in means]
-        errors = (self.outcome.y - np.stack([mean for mean, _ in combined])) ** 2
+        mixes = [self._mix(table) for table in means]
+        self._mix_of.update(zip(subsets.keys(), mixes, strict=True))
+        stacked = np.stack([mean for mean, _ in combined])
+        errors = (self.outcome.y - stacked) ** 2
         corrected = None
         if leverages is not None:
             # The share of the smooth part's own variance that is in the error.
             share = np.minimum(1.0, np.stack([weight for _, weight in combined])) * leverages
             corrected = errors - share[:, :, None] * (self.outcome.y - means[:, -1]) ** 2
-        values = self.outcome.values(subsets, errors, influences, corrected)
+        kept = stacked[:, self.outcome.sample]
+        values = self.outcome.values(subsets, errors, influences, corrected, kept)
         return replace(values, runs=self._single_runs(subsets, tables))
 
     def _single_runs(self, subsets: Subsets, tables: FloatArray) -> FloatArray | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shaff._seeds import seeded
+from shaff._typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.errors import InputError
@@ -86,7 +88,13 @@ class PricedBy(ValueSetting):
         game = as_game(function(ordered, **self.options, **model), self.values)
         forest = game.forest if self.paths_of is None else self._grow(ordered)
         notes = (self.note, ORDERED * bool(problem.categorical.any()))
-        return Game(game.values, self.values, forest=forest, notes=tuple(filter(None, notes)))
+        return Game(
+            game.values,
+            self.values,
+            forest=forest,
+            notes=tuple(filter(None, notes)),
+            encode=partial(_ordered_rows, level_ranks(problem)),
+        )
 
     def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:
         if self.model is not None and "estimator" not in takes:
@@ -129,11 +137,28 @@ def order_levels(problem: Problem) -> Problem:
     """
     if not problem.categorical.any():
         return problem
-    X = problem.X.copy()
-    for j in np.flatnonzero(problem.categorical):
-        present = ~np.isnan(X[:, j])
-        codes = np.unique(X[present, j], return_inverse=True)[1]
-        means = np.bincount(codes, weights=problem.y[present, 0]) / np.bincount(codes)
-        X[present, j] = np.argsort(np.argsort(means, kind="stable"))[codes]
+    X = _ordered_rows(level_ranks(problem), problem.X)
     numbers = np.zeros_like(problem.categorical)
     return replace(problem, frame=X, table=replace(problem.table, X=X, categorical=numbers))
+
+
+def level_ranks(problem: Problem) -> dict[int, FloatArray]:
+    """Column of categories -> the rank of each code by its mean y; NaN for one that has no row."""
+    ranks = {}
+    for j in np.flatnonzero(problem.categorical):
+        present = ~np.isnan(problem.X[:, j])
+        known, codes = np.unique(problem.X[present, j].astype(np.intp), return_inverse=True)
+        means = np.bincount(codes, weights=problem.y[present, 0]) / np.bincount(codes)
+        rank_of = np.full(int(known.max(initial=-1)) + 1, np.nan)
+        rank_of[known] = np.argsort(np.argsort(means, kind="stable"))
+        ranks[int(j)] = rank_of
+    return ranks
+
+
+def _ordered_rows(ranks: Mapping[int, FloatArray], X: FloatArray) -> FloatArray:
+    """Rows with the ranks of their categories in the place of the codes."""
+    out = X.copy()
+    for j, rank_of in ranks.items():
+        present = ~np.isnan(X[:, j])
+        out[present, j] = rank_of[X[present, j].astype(np.intp)]
+    return out

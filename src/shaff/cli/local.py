@@ -1,0 +1,135 @@
+"""``--local``: which rows are to be explained one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shaff._words import listed
+from shaff.data.files import Source, check_source
+from shaff.errors import InputError
+
+if TYPE_CHECKING:
+    from shaff import ShapleyEffects
+    from shaff.cli.reading import Question
+    from shaff.local import LocalEffects
+
+ALL = "all"
+# More numbers than this are a slip of the pen.
+MOST = 10_000_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Rows that are asked for.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Of rows of the table, from 1 on; none means all.
+    path : path or None
+        A file of new rows instead.
+    """
+
+    numbers: tuple[int, ...] = ()
+    path: Path | None = None
+
+    def new_rows(self, source: Source, question: Question, max_rows: int) -> Any:
+        """Read the file, or see that the rows are there: nothing is to fail after the fit."""
+        if self.path is not None:
+            return _read(replace(source, paths=(self.path,)), question)
+        if self.numbers and (question.numbers is None or question.X.height > max_rows):
+            raise InputError(
+                "--local: a sample of the rows is explained, which may lack these; give a file of "
+                "rows, or raise --max-rows."
+            )
+        if self.numbers:
+            assert question.numbers is not None
+            known = set(question.numbers.tolist())
+            wrong = [number for number in self.numbers if number not in known]
+            if wrong:
+                raise InputError(_no_such_row(wrong[0], question))
+        return None
+
+    def explain(self, effects: ShapleyEffects, question: Question, new_rows: Any) -> LocalEffects:
+        """The values; rows go by their numbers in the file, from 1 on."""
+        if new_rows is not None:
+            local = effects.explain(new_rows)
+            return replace(local, rows=local.rows + 1)
+        local = effects.explain()
+        if question.numbers is None:
+            return local
+        local = replace(local, rows=question.numbers[local.rows])
+        if not self.numbers:
+            return local
+        place = {int(number): k for k, number in enumerate(local.rows)}
+        gone = [number for number in self.numbers if number not in place]
+        if gone:
+            raise InputError(f"--local: row {gone[0]} has no weight, so that it took no part.")
+        return local.take([place[number] for number in self.numbers])
+
+
+def read_wanted(words: str | None, output: Path | None) -> Wanted | None:
+    """What was asked for; None for nothing.
+
+    Examples
+    --------
+    >>> from shaff.cli.local import read_wanted
+    >>> read_wanted("3, 7-9", None).numbers
+    (3, 7, 8, 9)
+    """
+    if words is None:
+        if output is not None:
+            raise InputError("--local-output: name the rows by --local.")
+        return None
+    if words.strip().casefold() == ALL:
+        return Wanted()
+    numbers = _numbers(words)
+    if numbers is not None:
+        return Wanted(numbers)
+    try:
+        check_source(Source((Path(words),)))
+    except InputError as error:
+        raise InputError(
+            f"--local: {words!r} is neither numbers of rows (3,7,20-25), nor all, nor a file of "
+            f"rows: {error}"
+        ) from None
+    return Wanted(path=Path(words))
+
+
+def _numbers(words: str) -> tuple[int, ...] | None:
+    """Numbers and spans of numbers; None for what is something else."""
+    found: list[int] = []
+    for word in filter(None, (part.strip() for part in words.split(","))):
+        first, dash, last = word.partition("-")
+        if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
+            return None
+        start, end = int(first), int(last) if dash else int(first)
+        if start < 1 or end < start or end - start > MOST:
+            raise InputError(f"--local: {word!r} names no rows; they count from 1 on.")
+        found.extend(range(start, end + 1))
+    return tuple(dict.fromkeys(found)) or None
+
+
+def _no_such_row(number: int, question: Question) -> str:
+    assert question.numbers is not None
+    last = int(question.numbers[-1])
+    if number > last:
+        return f"--local: there is no row {number}; the last is {last}."
+    return f"--local: row {number} was left out, since its target is missing."
+
+
+def _read(source: Source, question: Question) -> Any:
+    """Rows of another file, with the columns that explain."""
+    from shaff.data.files import read_source, with_types
+
+    plain = replace(source, query=None, table=None, sheet=None)
+    table = read_source(plain, MOST, 0)
+    lacking = [name for name in question.X.columns if name not in table.frame.columns]
+    if lacking:
+        raise InputError(f"--local: {source.paths[0]} lacks the columns {listed(lacking)}.")
+    if not table.frame.height:
+        raise InputError(f"--local: {source.paths[0]} has no rows.")
+    table = replace(table, frame=table.frame.select(question.X.columns))
+    return with_types(table, question.settings.get("categorical", []), source.order).frame

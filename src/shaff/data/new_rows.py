@@ -1,0 +1,175 @@
+"""Further rows of a table that has been read: the same columns, read in the same way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from shaff._missing import is_missing
+from shaff._typing import BoolArray, FloatArray
+from shaff._words import column_sentence, listed
+from shaff.data.columns import (
+    Table,
+    check_table,
+    is_frame,
+    is_sparse,
+    read_column,
+    spelled_numbers,
+)
+from shaff.data.spelling import read_spelling
+from shaff.errors import InputError
+
+# More of a text that was not there before says nothing about how the column is written.
+KNOWN_TEXT = 1_000_000
+_SEEN = (
+    "All of these are rows of the fit, which most of the learners have seen: explain() without "
+    "rows predicts them out of sample."
+)
+_UNSEEN = "has categories that were not there in fit: they are explained as missing ones."
+_MISSING = "has missing values, which it had not in fit: what they mean is a guess."
+
+
+class NewRows(NamedTuple):
+    """Rows as numbers, in the columns and codes of the table, what to warn of, and what else to say
+    about them."""
+
+    X: FloatArray
+    warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that is to say."""
+        return (*self.warnings, *self.remarks)
+
+
+def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
+    """Read rows as the rows of a table were read.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+        A frame may have its columns in any order, and others beside them.
+    table : Table
+    named : bool
+        Whether the table was a frame, whose columns go by name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.columns import read_table
+    >>> from shaff.data.new_rows import read_new_rows
+    >>> table = read_table(pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]}))
+    >>> more = pd.DataFrame({"b": ["v", "w"], "a": [3.0, 4.0]})
+    >>> read_new_rows(more, table, named=True).X.tolist()
+    [[3.0, 1.0], [4.0, nan]]
+    """
+    check_table(X)
+    read = _read_frame(X, table, named) if is_frame(X) else _read_matrix(X, table, named)
+    if not len(read):
+        raise InputError("There are no rows to explain: X is empty.")
+    if np.isinf(read).any():
+        names = [table.names[j] for j in np.flatnonzero(np.isinf(read).any(axis=0))]
+        raise InputError(column_sentence(names, "holds infinite values (infinity): replace them."))
+    unseen = _is_unseen(read, table)
+    missing = np.isnan(read).any(axis=0) > np.isnan(table.X).any(axis=0)
+    notes = (*_said(unseen.any(axis=0), table, _UNSEEN), *_said(missing, table, _MISSING))
+    read[unseen] = np.nan
+    return NewRows(read, notes, _seen(read, table.X))
+
+
+def _read_matrix(X: Any, table: Table, named: bool) -> FloatArray:
+    """Rows without names: as many columns, in the same order."""
+    if named and table.levels:
+        raise InputError(
+            "The effects were fitted on a frame with categories: pass the rows as such a frame, "
+            f"with the columns {listed(table.names)}."
+        )
+    try:
+        matrix = np.array(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X must hold numbers, or be a frame: {error}.") from error
+    if matrix.ndim != 2:
+        raise InputError(
+            f"X has {matrix.ndim} dimensions: pass a table of rows, of one row as X[:1]."
+        )
+    _check_number(matrix.shape[1], table)
+    for j in np.flatnonzero(table.categorical):
+        matrix[:, j] = _codes(matrix[:, j].tolist(), table.levels[table.names[j]])
+    return matrix
+
+
+def _check_number(n_columns: int, table: Table) -> None:
+    if n_columns != len(table.names):
+        raise InputError(
+            f"The effects were fitted on {len(table.names)} columns; X has {n_columns}."
+        )
+
+
+def _read_frame(X: Any, table: Table, named: bool) -> FloatArray:
+    """Columns by name; by place where the table had no names."""
+    frame = nw.from_native(X, eager_only=True)
+    places = {str(name): k for k, name in enumerate(frame.columns)}
+    if not named:
+        _check_number(len(places), table)
+        places = dict(zip(table.names, places.values(), strict=True))
+    lacking = [name for name in table.names if name not in places]
+    if lacking:
+        raise InputError(
+            f"X lacks the {'column' if len(lacking) == 1 else 'columns'} {listed(lacking)}, "
+            "which the effects were fitted on."
+        )
+    series = list(frame.iter_columns())
+    out = np.empty((len(frame), len(table.names)))
+    for j, name in enumerate(table.names):
+        column = series[places[name]]
+        if table.categorical[j]:
+            out[:, j] = _codes(column.to_list(), table.levels[name])
+        else:
+            out[:, j] = _numbers(column, name, table.spelled.get(name))
+    return out
+
+
+def _codes(values: list[Any], levels: tuple[Any, ...]) -> FloatArray:
+    """Places of categories; that after the last for one that is new."""
+    place, new = {str(level): float(k) for k, level in enumerate(levels)}, float(len(levels))
+    return np.array([np.nan if is_missing(v) else place.get(str(v), new) for v in values])
+
+
+def _numbers(column: nw.Series[Any], name: str, spelled: Mapping[str, int] | None) -> FloatArray:
+    if spelled is not None and column.dtype == nw.String:
+        values = column.to_list()
+        # What the column held before goes on to decide how it is written.
+        counts = Counter({text: KNOWN_TEXT * n for text, n in spelled.items()})
+        counts.update(v for v in values if isinstance(v, str))
+        spelling = read_spelling(counts)
+        if spelling is not None and spelling.values:
+            return spelled_numbers(values, spelling)
+    read = read_column(column, name)
+    if read.is_category and not np.isnan(read.values).all():
+        raise InputError(f"Column {name!r} held numbers in fit; now it holds text.")
+    return read.values
+
+
+def _seen(rows: FloatArray, known: FloatArray) -> tuple[str, ...]:
+    """Where rows tell who they are, whether all of these were there before."""
+    if len(rows) >= len(known):
+        return ()
+    before = {row.tobytes() for row in known}
+    told_apart = len(before) == len(known)
+    return (_SEEN,) if told_apart and all(row.tobytes() in before for row in rows) else ()
+
+
+def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
+    """Entries with the code of categories that are new."""
+    n_levels = [len(table.levels.get(name, ())) for name in table.names]
+    return np.asarray((read >= n_levels) & table.categorical)
+
+
+def _said(which: Any, table: Table, said: str) -> tuple[str, ...]:
+    names = [table.names[j] for j in np.flatnonzero(which)]
+    return (column_sentence(names, said),) if names else ()
