@@ -1,4 +1,4 @@
-# make demo | test | slow-test | lint | format | docs | screenshots | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | test | slow-test | spark-test | lint | format | docs | screenshots | bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
@@ -16,7 +16,7 @@ CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py tr
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint format cpp-test python-test slow-test lowest-test \
+.PHONY: demo test lint format cpp-test python-test slow-test spark-test lowest-test \
   other-pythons-test docs screenshots browser bench-kernel clean
 
 demo: .venv/.cli
@@ -58,6 +58,11 @@ python-test: .venv/.test browser
 
 slow-test: .venv/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) -m slow tests
+
+# Spark comes as an archive of half a gigabyte and needs Java: not a part of `make test`.
+spark-test: .venv/.test
+	$(PIP) install joblibspark pyspark
+	$(TEST_ENV) $(BIN)/python -m pytest tests/spark.py
 
 # The lowest versions that pyproject.toml names, all at once. They warn of deprecations that are
 # not ours.
@@ -121,7 +126,7 @@ endef
 	$(call install,plot)
 
 .venv/.test: $(WHEEL)/.built
-	$(call install,paper$(comma)files,--group test --group front --group lint)
+	$(call install,paper$(comma)files$(comma)distributed,--group test --group front --group lint)
 
 # make core-test ON=3.12: in an environment of its own, if this machine has that Python.
 ifdef ON

@@ -14,6 +14,10 @@ EXAMPLES = {
 }
 
 
+# What engines of others leave open, and say about themselves.
+@pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
+@pytest.mark.filterwarnings("default::FutureWarning")
+@pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "page", [page for page, blocks in EXAMPLES.items() if blocks and page != "README.md"]
 )

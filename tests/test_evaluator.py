@@ -12,7 +12,9 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
-from shaff.evaluator import CHUNK, Checkpoint, Evaluator, fingerprint
+from shaff.checkpoint import FORMAT, Checkpoint, fingerprint
+from shaff.errors import InputError, StorageError
+from shaff.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
@@ -82,23 +84,56 @@ def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
     assert game.asked == 600
 
 
+def test_blocks_need_not_be_the_same(tmp_path):
+    """Another number of workers cuts the subsets in another way."""
+    game, subsets = Counted(), some_subsets()
+    price(game, subsets[20:90], Checkpoint(tmp_path, b"a"))
+    again = price(game, subsets, Checkpoint(tmp_path, b"a"))
+    assert game.asked == 150
+    assert again.v.tobytes() == price(Counted(), subsets, None).v.tobytes()
+
+
+def test_two_runs_share_what_they_price(tmp_path):
+    game, subsets = Counted(), some_subsets(40)
+    first, second = (Evaluator(game, Checkpoint(tmp_path, b"a")) for _ in range(2))
+    first.price(subsets[:10])
+    second.price(subsets[:20])
+    first.price(subsets[:30])
+    assert game.asked == 30
+    # What the other has asked for besides is not this run's.
+    assert (first.n_priced, second.n_priced) == (30, 20)
+
+
+def test_a_value_with_influences_is_no_value_without(tmp_path):
+    """Forests sum their trees in another order then: a second run must do as the first did."""
+    game, subsets = Counted(), some_subsets(5)
+    price(game, subsets, Checkpoint(tmp_path, b"a"), influences=True)
+    price(game, subsets, Checkpoint(tmp_path, b"a"), influences=False)
+    assert game.asked == 10
+
+
+def flip(data, place):
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda file: file.write_bytes(b""),
-        lambda file: file.write_bytes(file.read_bytes()[:-40]),
-        lambda file: file.write_bytes(b"\x00" * 300),
-        lambda file: file.write_bytes(file.read_bytes().replace(b"NUMPY", b"NUMPZ")),
-        lambda file: np.savez(file, v=np.zeros(3)),
-        lambda file: np.savez(file, w=np.zeros(64)),
+        lambda data: b"",
+        lambda data: data[:-40],
+        lambda data: data + b"more",
+        lambda data: b"\x00" * len(data),
+        lambda data: flip(data, len(data) // 2),
+        lambda data: flip(data, len(FORMAT) + 3),
+        lambda data: data.replace(FORMAT, FORMAT.replace(b"1", b"2")),
     ],
-    ids=["empty", "cut", "zeros", "header", "short", "other"],
+    ids=["empty", "cut", "longer", "zeros", "bit", "hash", "format"],
 )
 def test_damaged_files_are_priced_again(tmp_path, damage):
     subsets = some_subsets(30)
     whole = price(Counted(), subsets, Checkpoint(tmp_path, b"a"))
     (file,) = tmp_path.iterdir()
-    damage(file)
+    file.write_bytes(damage(file.read_bytes()))
     game = Counted()
     again = price(game, subsets, Checkpoint(tmp_path, b"a"))
     assert game.asked == 30
@@ -108,14 +143,31 @@ def test_damaged_files_are_priced_again(tmp_path, damage):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    def full_disk(file, **arrays):
-        Path(file).write_bytes(b"half")
-        raise OSError("No space left on device")
+    def full_disk(path, data):
+        with path.open("wb") as file:
+            file.write(data[:20])
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(StorageError, match=r"cannot be written to \(No space left on device\)"):
         price(Counted(), some_subsets(), Checkpoint(tmp_path, b"a"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written to"):
+        Checkpoint(tmp_path / "file" / "folder", b"a")
+    with pytest.raises(InputError, match="Protocol not known"):
+        Checkpoint("nowhere://folder", b"a")
+
+
+def test_addresses_of_fsspec_hold_checkpoints():
+    game, subsets, address = Counted(), some_subsets(), "memory://a-run"
+    first = price(game, subsets, Checkpoint(address, b"a"), influences=True)
+    again = price(game, subsets, Checkpoint(address, b"a"), influences=True)
+    assert game.asked == 150
+    assert again.influences.tobytes() == first.influences.tobytes()
 
 
 def test_fingerprints_tell_runs_apart():
@@ -191,7 +243,7 @@ def test_a_killed_run_goes_on_with_the_same_bits(tmp_path, n_jobs):
     read_until(killed, "pricing", 5)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    n_saved = len([file for file in tmp_path.iterdir() if file.suffix == ".npz"])
+    n_saved = len([file for file in tmp_path.iterdir() if file.suffix == ".part"])
     assert 0 < n_saved < 11
     resumed = start(300, 20, n_jobs, tmp_path).communicate()[0].splitlines()
     assert resumed[-1] == whole[-1]

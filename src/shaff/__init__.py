@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from shaff.effects import ShapleyEffects, shapley_effects
     from shaff.games import solve_game
     from shaff.local import LocalEffects
+    from shaff.many import ManyEffects, explain_many
     from shaff.result import EffectsResult, load_result
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
     "LocalEffects",
+    "ManyEffects",
     "ShapleyEffects",
     "__version__",
     "compare",
+    "explain_many",
     "load_result",
     "shapley_effects",
     "solve_game",
@@ -30,8 +33,10 @@ _HOMES = {
     "EffectsResult": "shaff.result",
     "ForestPaths": "shaff.designs.forest_paths",
     "LocalEffects": "shaff.local",
+    "ManyEffects": "shaff.many",
     "ShapleyEffects": "shaff.effects",
     "compare": "shaff.comparison",
+    "explain_many": "shaff.many",
     "load_result": "shaff.result",
     "shapley_effects": "shaff.effects",
     "solve_game": "shaff.games",

@@ -31,6 +31,14 @@ class InputTypeError(UserError, TypeError):
     """A value of a type that cannot be used."""
 
 
+class WorkersLostError(UserError, RuntimeError):
+    """Workers that were lost again and again, and the work with them."""
+
+
+class StorageError(UserError, OSError):
+    """A place that cannot be written to, or read."""
+
+
 @contextmanager
 def as_user_errors() -> Iterator[None]:
     """What another library finds wrong with the user's data is a user error too."""

@@ -1,20 +1,15 @@
-"""Pricing subsets: each once, in chunks, with a progress bar, and saved as they go."""
+"""Pricing subsets: each once, in blocks, here or elsewhere, with progress, saved as they come."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import zlib
-from dataclasses import fields, replace
-from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from collections.abc import Iterator
+from dataclasses import replace
 
-import joblib
 import numpy as np
 
-from shaff._files import replacing
 from shaff._typing import BoolArray
+from shaff._work import current_engine, stream_tasks
+from shaff.checkpoint import Checkpoint
 from shaff.progress import Progress, Silent
 from shaff.protocols import ValueFunction, Values
 from shaff.subsets import Subsets
@@ -22,6 +17,11 @@ from shaff.subsets import Subsets
 # Subsets between two looks at progress and checkpoint. More, and a stop loses more; fewer, and
 # the kernels share less of a tree's preparation (`benchmarks.pairs`).
 CHUNK = 64
+# Subsets in a task that is sent elsewhere: fewer, as workers are not equally fast.
+SENT = 32
+# Where a subset was priced: a block of values, and the place in it; without influences (False)
+# and with them (True).
+Places = dict[bool, dict[bytes, tuple[Values, int]]]
 
 
 class Evaluator:
@@ -31,7 +31,7 @@ class Evaluator:
     ----------
     values : ValueFunction
     checkpoint : Checkpoint or None
-        Where chunks are saved, and found again by another run.
+        Where blocks are saved, and found again by another run.
     progress : Progress or None
     priced : Values or None
         What has been priced already, with influences.
@@ -60,11 +60,11 @@ class Evaluator:
         self._values, self._checkpoint = values, checkpoint
         self.progress = progress or Silent()
         self.n_players = values.n_players
-        # Where a subset was priced: a chunk of values, and the place in it; without influences
-        # (False) and with them (True).
-        self._found: dict[bool, dict[bytes, tuple[Values, int]]] = {False: {}, True: {}}
+        self._found: Places = {False: {}, True: {}}
+        # In the checkpoint; what this run has not asked for yet is not its own.
+        self._saved: Places = {False: {}, True: {}}
         if priced is not None:
-            self._remember(priced, influences=True)
+            _note(self._found[True], priced)
 
     @property
     def n_priced(self) -> int:
@@ -74,14 +74,16 @@ class Evaluator:
     def price(
         self, subsets: Subsets, *, influences: bool = True, total: int | None = None
     ) -> Values:
-        """Values in the order of the subsets; those that are not known yet chunk by chunk.
+        """Values in the order of the subsets; those that are not known yet block by block.
 
-        The values do not depend on the chunks. ``total`` is what the progress bar is to end at.
+        The values do not depend on the blocks. ``total`` is what the progress bar is to end at.
         """
         new = subsets[self._is_new(subsets, influences)].unique()
-        for start in range(0, len(new), CHUNK):
-            chunk = self._price_chunk(new[start : start + CHUNK], influences)
-            self._remember(chunk, influences)
+        new = new[~self._take_saved(new, influences)]
+        for block in self._blocks(new, influences):
+            if self._checkpoint:
+                self._checkpoint.save(block, influences)
+            _note(self._found[influences], block)
             self.progress.update(self.n_priced, total)
         return replace(self._gather(subsets, influences), subsets=subsets)
 
@@ -97,17 +99,29 @@ class Evaluator:
         found = self._found[True].get(key)
         return self._found[False].get(key) if found is None and not influences else found
 
-    def _price_chunk(self, chunk: Subsets, influences: bool) -> Values:
-        values = self._checkpoint.load(chunk, influences) if self._checkpoint else None
-        if values is None:
-            values = self._values.values(chunk, influences=influences)
-            if self._checkpoint:
-                self._checkpoint.save(values, influences)
-        return values
+    def _take_saved(self, new: Subsets, influences: bool) -> BoolArray:
+        """Which of the subsets another run has priced; they are this run's from now on."""
+        if self._checkpoint is None or len(new) == 0:
+            return np.zeros(len(new), dtype=bool)
+        for values, with_rows in self._checkpoint.news():
+            _note(self._saved[with_rows], values)
+        # As the first run would have: a value is not the same bits with influences and without.
+        saved = self._saved[influences]
+        keys = new.keys()
+        self._found[influences].update({key: saved[key] for key in keys if key in saved})
+        return np.array([key in saved for key in keys], dtype=bool)
 
-    def _remember(self, values: Values, influences: bool) -> None:
-        for place, key in enumerate(values.subsets.keys()):
-            self._found[influences][key] = (values, place)
+    def _blocks(self, new: Subsets, influences: bool) -> Iterator[Values]:
+        """Prices of all subsets, in whatever order they are done."""
+        engine = current_engine()
+        if engine is None:
+            for start in range(0, len(new), CHUNK):
+                yield self._values.values(new[start : start + CHUNK], influences=influences)
+            return
+        size = _block_size(len(new), engine.n_workers)
+        tasks = [(new[start : start + size], influences) for start in range(0, len(new), size)]
+        for _, values in stream_tasks(engine, _price, self._values, tasks):
+            yield values
 
     def _gather(self, subsets: Subsets, influences: bool) -> Values:
         """What was priced, in the order of the subsets; neighbours in a chunk at once."""
@@ -126,41 +140,16 @@ class Evaluator:
         return Values.concatenate(parts)
 
 
-class Checkpoint:
-    """Priced chunks as files: written whole or not at all, found again by their content.
-
-    The name of a file is a hash of the run (``fingerprint``: data, model, settings) and of the
-    chunk's subsets, so another run never reads it by mistake.
-    """
-
-    def __init__(self, directory: str | os.PathLike[str], fingerprint: bytes) -> None:
-        self.directory = Path(directory)
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.fingerprint = fingerprint
-
-    def _path(self, subsets: Subsets, influences: bool) -> Path:
-        digest = hashlib.sha256(self.fingerprint + bytes([influences]) + subsets.words.tobytes())
-        return self.directory / f"{digest.hexdigest()[:32]}.npz"
-
-    def load(self, subsets: Subsets, influences: bool) -> Values | None:
-        """The chunk's values, if a run has saved them; a damaged file counts as none."""
-        try:
-            path = self._path(subsets, influences)
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                values = Values(subsets, **{name: saved[name] for name in saved})
-        except (OSError, ValueError, TypeError, EOFError, BadZipFile, zlib.error):
-            return None
-        return values if len(values.v) == len(subsets) else None
-
-    def save(self, values: Values, influences: bool) -> None:
-        """Write the chunk whole or not at all."""
-        arrays = {field.name: getattr(values, field.name) for field in fields(values)}
-        del arrays["subsets"]
-        with replacing(self._path(values.subsets, influences)) as temporary:
-            np.savez(temporary, **{name: a for name, a in arrays.items() if a is not None})
+def _note(places: dict[bytes, tuple[Values, int]], values: Values) -> None:
+    places.update({key: (values, place) for place, key in enumerate(values.subsets.keys())})
 
 
-def fingerprint(*parts: Any) -> bytes:
-    """A hash of arrays, models and plain settings, the same in every process."""
-    digest: str = joblib.hash(parts, hash_name="sha1")
-    return digest.encode()
+def _price(values: ValueFunction, subsets: Subsets, influences: bool) -> Values:
+    """One task: the value function is shipped once, subsets go there and prices come back."""
+    return values.values(subsets, influences=influences)
+
+
+def _block_size(n_subsets: int, n_workers: int) -> int:
+    """As large as may be, such that all workers are done at about the same time."""
+    n_rounds = -(-n_subsets // (SENT * n_workers))
+    return max(1, -(-n_subsets // max(1, n_rounds * n_workers)))

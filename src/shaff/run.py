@@ -15,10 +15,12 @@ from shaff._typing import FloatArray, IntpArray
 from shaff._version import __version__
 from shaff._warn import warn
 from shaff._words import counted
+from shaff._work import engaged
+from shaff.checkpoint import Checkpoint, fingerprint
 from shaff.data.drawn import AllRows
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
-from shaff.evaluator import Checkpoint, Evaluator, fingerprint
+from shaff.evaluator import Evaluator
 from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.measuring import Measured, measure
@@ -66,6 +68,17 @@ def explain(
 ) -> tuple[EffectsResult, Played | Unplayed]:
     """From a problem to its result, and to what answers further questions; ``make`` is step 2,
     ``model`` what it was given besides, ``rest`` rows to measure on beyond the problem's."""
+    with engaged(problem.n_jobs):
+        return _explain(settings, problem, make, model, rest)
+
+
+def _explain(
+    settings: Settings,
+    problem: Problem,
+    make: Callable[[Problem], Game],
+    model: Any,
+    rest: AllRows | None,
+) -> tuple[EffectsResult, Played | Unplayed]:
     try:
         cast, game = _cast_and_game(settings, problem, make)
     except NothingToExplainError as nothing:

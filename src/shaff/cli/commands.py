@@ -19,6 +19,7 @@ from shaff.errors import InputError
 # The rest is imported where it is used: help and wrong words need no scikit-learn.
 if TYPE_CHECKING:
     from shaff import EffectsResult, ShapleyEffects
+    from shaff.cli.reading import Question
     from shaff.local import LocalEffects
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
@@ -72,6 +73,7 @@ def explain(
     group: options.Group = None,
     row_groups: options.RowGroups = None,
     weight: options.Weight = None,
+    by: options.By = None,
     classes: options.Classes = False,
     drop_missing_target: options.DropMissingTarget = False,
     max_rows: options.MaxRows = 100_000,
@@ -104,15 +106,20 @@ def explain(
     order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
     source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
     check_source(source)
+    if by is not None and (json is not None or html is not None):
+        raise InputError("--by has a table and a picture: leave out --json and --html.")
     if published and estimator is not options.Learner.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
     from shaff.cli.reading import Asked, read_question
 
     asked = Asked(target, drop or (), only or (), categorical or (), group or (), row_groups,
-                  weight, classes, drop_missing_target)  # fmt: skip
+                  weight, classes, drop_missing_target, by)  # fmt: skip
     question = read_question(source, asked, max_rows, seed, _verbose())
     settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **question.settings}
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
+    if question.by is not None:
+        _deliver_many(effects, question, outputs)
+        return
     new_rows = None if wanted is None else wanted.new_rows(source, question, max_rows)
     result = effects.fit(question.X, question.y, **question.rows).result_
     if interactions:
@@ -213,6 +220,19 @@ def _estimator(published: bool, learner: options.Learner, **settings: Any) -> Sh
     if published:
         return ShapleyEffects.as_published(**settings)
     return ShapleyEffects(learner.value, **settings)
+
+
+def _deliver_many(effects: ShapleyEffects, question: Question, outputs: Outputs) -> None:
+    from shaff import explain_many
+    from shaff.cli.printing import print_saved
+
+    settings = {**effects.get_params(deep=False), **question.rows}
+    many = explain_many(question.X, question.y, by=question.by, **settings)
+    if not outputs.is_alone:
+        typer.echo("\n".join([many.summary(), *question.notes]))
+    saved = outputs.write_many(many)
+    if not outputs.is_alone:
+        print_saved([str(path) for path in saved])
 
 
 def _deliver(result: EffectsResult, outputs: Outputs, local: LocalEffects | None = None) -> None:

@@ -138,6 +138,14 @@ Group = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Column whose values divide the rows into segments, each explained by itself.",
+        metavar="NAME",
+        rich_help_panel=COLUMNS,
+    ),
+]
 RowGroups = Annotated[
     str | None,
     typer.Option(

@@ -18,7 +18,7 @@ from shaff._files import check_target, replacing
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
-    from shaff import EffectsResult
+    from shaff import EffectsResult, ManyEffects
     from shaff.local import LocalEffects
 
 IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
@@ -77,12 +77,22 @@ class Outputs:
             sys.stdout.write(result.to_json() + "\n")
         elif self.json is not None:
             result.to_json(self.json)
+        self._write_csv(as_csv(result))
+        return [path for _, path in self._files()]
+
+    def write_many(self, many: ManyEffects) -> list[Path]:
+        """The table and the picture of many results; returns the files."""
+        if self.plot is not None:
+            many.display().save(self.plot)
+        self._write_csv(many_as_csv(many))
+        return [path for _, path in self._files()]
+
+    def _write_csv(self, text: str) -> None:
         if self.csv == STANDARD_OUTPUT:
-            sys.stdout.write(as_csv(result))
+            sys.stdout.write(text)
         elif self.csv is not None:
             with replacing(self.csv) as temporary:
-                temporary.write_text(as_csv(result), encoding="utf-8", newline="")
-        return [path for _, path in self._files()]
+                temporary.write_text(text, encoding="utf-8", newline="")
 
     def _files(self) -> list[tuple[str, Path]]:
         named = {"--json": self.json, "--csv": self.csv, "--plot": self.plot, "--html": self.html,
@@ -145,6 +155,17 @@ def as_csv(result: EffectsResult) -> str:
         numbers = [_cell(array[j]) for array in columns.values()]
         said = [column[place] or "" for column in words.values()]
         writer.writerow([inert(result.names[j]), *numbers, *said])
+    return file.getvalue()
+
+
+def many_as_csv(many: ManyEffects) -> str:
+    """The table of many results, as `as_csv` has that of one."""
+    rows = many.rows()
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(many.columns)
+    for row in rows:
+        writer.writerow([inert(c) if isinstance(c, str) else _cell(c) for c in row.values()])
     return file.getvalue()
 
 

@@ -31,7 +31,7 @@ class Asked:
     target : str
     drop, only, categorical, group : sequence of str
         Each a column, or several separated by commas; ``group`` has "name=" before them.
-    row_groups, weight : str or None
+    row_groups, weight, by : str or None
     classes : bool
         Whether the target holds classes though it spells numbers.
     drop_missing_target : bool
@@ -46,6 +46,7 @@ class Asked:
     weight: str | None = None
     classes: bool = False
     drop_missing_target: bool = False
+    by: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,7 @@ class Question:
     rows: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    by: pl.Series | None = None
     # Numbers of the rows in the file, from 1 on; None if a sample was read.
     numbers: npt.NDArray[np.intp] | None = None
 
@@ -94,6 +96,7 @@ def read_question(
         _rows(frame, asked),
         settings,
         (*missing, *table.notes, *notes, *empty),
+        None if asked.by is None else frame[asked.by],
         numbers,
     )
 
@@ -103,9 +106,10 @@ def _place(source: Source) -> str:
 
 
 def _special(names: Sequence[str], asked: Asked) -> list[str]:
-    """Target, row groups and weights: columns that explain nothing."""
+    """Target, row groups, weights and segments: columns that explain nothing."""
     special = [asked.target]
-    for name, option in ((asked.row_groups, "--row-groups"), (asked.weight, "--weight")):
+    named = {"--row-groups": asked.row_groups, "--weight": asked.weight, "--by": asked.by}
+    for option, name in named.items():
         if name is None:
             continue
         if _known(names, name, option) == asked.target:

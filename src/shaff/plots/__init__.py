@@ -18,6 +18,7 @@ from shaff.plots.display import Display
 from shaff.plots.effects import EffectsDisplay
 from shaff.plots.interactions import InteractionsDisplay
 from shaff.plots.local_dependence import LocalDependenceDisplay
+from shaff.plots.many import ManyDisplay
 from shaff.plots.outputs import OutputsDisplay
 from shaff.plots.sobol import SobolDisplay
 from shaff.plots.waterfall import WaterfallDisplay
@@ -34,6 +35,7 @@ __all__ = [
     "EffectsDisplay",
     "InteractionsDisplay",
     "LocalDependenceDisplay",
+    "ManyDisplay",
     "OutputsDisplay",
     "SobolDisplay",
     "WaterfallDisplay",

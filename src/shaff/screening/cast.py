@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from scipy.special import chdtri
 from threadpoolctl import threadpool_limits
 
 from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._work import run_tasks
 from shaff.data.columns import Table
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
@@ -110,19 +110,18 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
         How many a fold keeps; None keeps those that tests find, 25 at least and 60 at most.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
-    parallel = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
     with threadpool_limits(1, user_api="blas"):
         screen = _Screen(problem, size)
-        found = parallel(delayed(screen.of_rows)(fold.train) for fold in folds)
+        found = run_tasks(
+            _Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs
+        )
         plays = named(found, max(MOST, screen.most))
         if plays.all():
             return Cast.everybody(problem)
         chosen = [own.kept for own in found]
-        fits = parallel(
-            delayed(_scored)(problem, fold, kept, k)
-            for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))
-        )
-    return _cast(problem, seeds, folds, plays, chosen, list(fits))
+        scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
+        fits = run_tasks(_scored, problem, scores, problem.n_jobs)
+    return _cast(problem, seeds, folds, plays, chosen, fits)
 
 
 def cast_together(problem: Problem, size: int | None = None) -> Cast:

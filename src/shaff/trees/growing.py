@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from shaff._statistics import equal_means_p_value
 from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff._work import in_blocks, run_tasks
 from shaff.errors import InputError
 from shaff.trees.bags import check_bootstrap, draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
@@ -149,28 +149,55 @@ def grow_forest(
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     growth = weight if growth_weight is None else weight * growth_weight
     columns = [_CategoryColumn(X, int(j)) for j in np.flatnonzero(categorical)]
-    narrow = X.astype(np.float32)
-
-    def grow(
-        bag: npt.NDArray[np.uint16], own: IntpArray, tree_seed: int
-    ) -> tuple[Any, list[RankArray]]:
-        inside = np.flatnonzero(bag * weight > 0)
-        rows, ranks = narrow[inside], []
-        shuffle = np.random.RandomState(tree_seed)
-        for column in columns:
-            ranks.append(column.ranks(inside, y[inside], weight[inside], shuffle))
-            rows[:, column.index] = column.encode(inside, ranks[-1])
-        tree = clone(template).set_params(random_state=tree_seed)
-        rows = rows[:, own]
-        return tree.fit(rows, y[inside], sample_weight=bag[inside] * growth[inside]), ranks
-
-    tasks = (delayed(grow)(bag, own, int(s)) for bag, own, s in zip(bags, seen, seeds, strict=True))
-    trees, ranks = zip(*Parallel(n_jobs=n_jobs, require="sharedmem")(tasks), strict=True)
+    ground = _Ground(X.astype(np.float32), y, weight, growth, columns, template)
+    tasks = [
+        (bags[b.start : b.stop], seen[b.start : b.stop], seeds[b.start : b.stop])
+        for b in in_blocks(len(bags))
+    ]
+    grown = run_tasks(_grow_trees, ground, tasks, n_jobs)
+    trees, ranks = zip(*(tree for block in grown for tree in block), strict=True)
     gains = np.zeros(X.shape[1])
     for tree, own in zip(trees, seen, strict=True):
         gains[own] += tree.feature_importances_
     orders = _join_orders(columns, ranks, X.shape[1])
     return GrownForest(read_forest(list(trees), X.shape[1], seen), bags, orders, gains / len(trees))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """What all trees of a forest grow on; see `grow_forest`."""
+
+    X: npt.NDArray[np.float32]
+    y: FloatArray
+    weight: FloatArray
+    growth: FloatArray
+    columns: list[_CategoryColumn]
+    template: Any
+
+
+def _grow_trees(
+    ground: _Ground,
+    bags: npt.NDArray[np.uint16],
+    seen: list[IntpArray],
+    seeds: npt.NDArray[Any],
+) -> list[tuple[Any, list[RankArray]]]:
+    """Fitted trees, and the orders in which they see the categories of each column."""
+    parts = zip(bags, seen, seeds.tolist(), strict=True)
+    return [_grow_tree(ground, bag, own, seed) for bag, own, seed in parts]
+
+
+def _grow_tree(
+    ground: _Ground, bag: npt.NDArray[np.uint16], own: IntpArray, seed: int
+) -> tuple[Any, list[RankArray]]:
+    inside = np.flatnonzero(bag * ground.weight > 0)
+    rows, ranks = ground.X[inside], []
+    y, shuffle = ground.y[inside], np.random.RandomState(seed)
+    for column in ground.columns:
+        ranks.append(column.ranks(inside, y, ground.weight[inside], shuffle))
+        rows[:, column.index] = column.encode(inside, ranks[-1])
+    tree = clone(ground.template).set_params(random_state=seed)
+    weight = bag[inside] * ground.growth[inside]
+    return tree.fit(rows[:, own], y, sample_weight=weight), ranks
 
 
 class _CategoryColumn:

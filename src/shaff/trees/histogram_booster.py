@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -115,6 +116,21 @@ class Growth:
         )
         self._ensemble = self._ensemble.with_more(self._read(grown))
         return self._ensemble
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """All trees that there are now."""
+        return self._ensemble
+
+    def with_rows(self, rows: npt.NDArray[np.uint8]) -> Growth:
+        """The same growth on these rows; it goes on by itself."""
+        other = copy.copy(self)
+        other._rows, other._residual = rows, self._residual.copy()
+        return other
+
+    def without_rows(self) -> Growth:
+        """The same growth, light enough to be sent to where the rows are."""
+        return self.with_rows(np.zeros((0, 0), dtype=np.uint8))
 
     def _read(self, grown: _core.Trees) -> Ensemble:
         """New trees, cut at values in place of bins."""

@@ -50,7 +50,7 @@ class FoldColumns:
     """
 
     def __init__(self, data: Problem, fold: Fold, native: bool) -> None:
-        self._data, self._fold = data, fold
+        self._data, self._fold, self.native = data, fold, native
         self._means: dict[int, MeanTargets] = {}
         self._binned: dict[int, BinnedFold] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)

@@ -17,7 +17,7 @@ from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_b
 from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, Plot, grow_forest
 from shaff.trees.kinds import has_bags, paper_forest
-from shaff.values.fitting import fit_model
+from shaff.values.fitting import fit_forest
 from shaff.values.projected_forest import ProjectedForest
 
 # Fewer than the paper's: the unbiased error makes up for them.
@@ -42,7 +42,7 @@ def make_forest(problem: Problem, model: Any = None) -> Game:
     plain = problem.sample_weight is None and problem.row_groups is None
     if not plain or problem.categorical.any():
         return _projected_game(model, _grown(model, problem), problem)
-    fitted = fit_model(model, problem)
+    fitted = fit_forest(model, problem)
     return _projected(fitted, forest_bags(fitted, len(problem.X)), problem)
 
 

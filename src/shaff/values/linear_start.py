@@ -131,6 +131,9 @@ class LinearStart:
 
     def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
         """Predictions by coefficients that are known already, of the same shape."""
+        if len(coefficients) == 1:
+            # BLAS adds up a vector in another order than the rows of a matrix.
+            return self.apply(np.repeat(coefficients, 2, axis=0), features)[:, :1]
         return np.stack(
             [
                 self.y_mean[k] + coefficients[:, :, k] @ (features - self._offset).T

@@ -15,6 +15,7 @@ from shaff._seeds import LARGEST_SEED
 from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
+from shaff._work import current_engine, run_tasks
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Values
@@ -270,6 +271,7 @@ class ProjectedBoosting:
         self._probes = self._masks(_probes(self.n_players, rng))
         # Of the probes, with all trees and the shrinkage of growing, where it is known.
         self._grown_error: float | None = None
+        self._ground: _Ground | None = None
 
     def _choose_start(self, name: StartName) -> None:
         """Fix the start; short boosters on the first folds decide between mean and ridge."""
@@ -367,7 +369,10 @@ class ProjectedBoosting:
         def grow(growth: Growth) -> Ensemble:
             return growth.grow(n_trees, self._cancel)
 
-        ensembles = self._parallel(grow, [(growth,) for parts in growths for growth in parts])
+        if current_engine() is None:
+            ensembles = self._parallel(grow, [(growth,) for parts in growths for growth in parts])
+        else:
+            ensembles = self._grow_elsewhere(growths, n_trees)
         for model, parts in zip(models, _by_fold(ensembles, len(models)), strict=True):
             model.set_grown_trees(parts)
 
@@ -382,9 +387,32 @@ class ProjectedBoosting:
             return read_ensemble(boosters.fit(clone, X, target, weight, categorical))
 
         tasks = [(model, k) for model in self._models for k in range(self._data.y.shape[1])]
-        ensembles = self._parallel(fit, tasks)
+        if current_engine() is None:
+            ensembles = self._parallel(fit, tasks)
+        else:
+            ensembles = self._fit_elsewhere()
         for model, parts in zip(self._models, _by_fold(ensembles, len(self._models)), strict=True):
             model.set_trees(parts)
+
+    def _grow_elsewhere(self, growths: list[list[Growth]], n_trees: int) -> list[Ensemble]:
+        """By workers that have the bins of all folds; a growth goes there and comes back."""
+        if self._ground is None:
+            self._ground = _Ground(self._columns, self._data.y.shape[1])
+        places = [(fold, k) for fold, parts in enumerate(growths) for k in range(len(parts))]
+        tasks = [(fold, k, growths[fold][k].without_rows(), n_trees) for fold, k in places]
+        grown = run_tasks(_grow_more, self._ground, tasks, self._data.n_jobs)
+        for (fold, k), growth in zip(places, grown, strict=True):
+            growths[fold][k] = growth.with_rows(self._columns[fold].binned(k).training)
+        return [growth.ensemble for growth in grown]
+
+    def _fit_elsewhere(self) -> list[Ensemble]:
+        """By workers that have the data."""
+        tasks = [
+            (fold, k, model.columns.native, model.target(k), self._estimator, self._seed + k)
+            for fold, model in enumerate(self._models)
+            for k in range(self._data.y.shape[1])
+        ]
+        return run_tasks(_fit_fold, self._data, tasks, self._data.n_jobs)
 
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
@@ -545,6 +573,32 @@ def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
 def _seed(*numbers: int) -> int:
     """A number of 64 bits that these decide."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+class _Ground:
+    """The binned training rows of all folds, for workers to grow trees on."""
+
+    def __init__(self, columns: list[FoldColumns], n_outputs: int) -> None:
+        self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
+
+
+def _grow_more(ground: _Ground, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
+    """One booster of one fold, from where it was: what a worker is asked for."""
+    there = growth.with_rows(ground.rows[fold][output])
+    there.grow(n_trees)
+    return there.without_rows()
+
+
+def _fit_fold(
+    data: Problem, fold: int, output: int, native: bool, y: FloatArray, estimator: Any, seed: int
+) -> Ensemble:
+    """The given booster on one fold, from the data alone: what a worker is asked for."""
+    own = in_halves(data.folds(data.seed)[fold], data.row_groups)
+    columns = FoldColumns(data, own, native)
+    weight = None if data.sample_weight is None else data.sample_weight[own.train]
+    clone = boosters.prepare(estimator, columns.categorical, seed)
+    X = columns.training(data.X[own.train], output)
+    return read_ensemble(boosters.fit(clone, X, y, weight, columns.categorical))
 
 
 def _slices(n: int, size: int) -> list[slice]:

@@ -1,0 +1,410 @@
+"""Many results at once: several targets, segments of the rows, or models, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from shaff._frames import Backend, make_frame
+from shaff._seeds import draw_seed
+from shaff._typing import IntpArray
+from shaff._words import counted
+from shaff._work import current_engine, engaged, stream_outcomes
+from shaff.data.columns import collected, is_frame, library_of, take_rows
+from shaff.effects import ShapleyEffects
+from shaff.errors import InputError, UserError
+from shaff.plots.many import ManyDisplay
+from shaff.progress import progress_bar
+from shaff.result import EffectsResult
+
+# A key says which target, segment and model; one alone stands for itself.
+Key = str | tuple[str, ...]
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ManyEffects:
+    """Results side by side.
+
+    Parameters
+    ----------
+    dimensions : tuple of str
+        What the keys tell apart: "target", "segment", "model".
+    results : dict of EffectsResult
+        By target, segment or model, or by a tuple of them where there are several dimensions.
+    failures : dict of str
+        Why the others have no result.
+    library : str or None
+        Of the frame that was explained.
+
+    Examples
+    --------
+    >>> from shaff import explain_many
+    >>> from shaff.datasets import load_diabetes
+    >>> X, y, names = load_diabetes()
+    >>> many = explain_many(X, y, by=X[:, 1] > 0, estimator="smooth", random_state=0)
+    >>> list(many.results), many.failures
+    (['False', 'True'], {})
+    """
+
+    dimensions: tuple[str, ...]
+    results: Mapping[Key, EffectsResult]
+    failures: Mapping[Key, str] = field(default_factory=dict)
+    library: Backend | None = None
+
+    def __len__(self) -> int:
+        return len(self.results) + len(self.failures)
+
+    def __getitem__(self, key: Key) -> EffectsResult:
+        """The result of one; without it, the reason as a `KeyError`."""
+        if key in self.failures:
+            raise KeyError(f"{key!r} failed: {self.failures[key]}")
+        return self.results[key]
+
+    def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
+        """One row for each result and player, the largest effect of a result first; one row with
+        its reason for each failure.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"} or None
+            None means the library of the frame that was explained, else pandas.
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        data frame
+            Columns of the dimensions, ``player``, ``effect``, ``share``, ``low``, ``high``,
+            ``standard_error``, ``p_adjusted`` (NaN where a result has none),
+            ``explained_variance``, ``n_rows`` and ``failure`` (empty where there is none).
+
+        Examples
+        --------
+        >>> from shaff import explain_many
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> many = explain_many(X, y, by=X[:, 1] > 0, estimator="smooth", random_state=0)
+        >>> many.to_frame("polars").shape
+        (20, 11)
+        """
+        rows = self.rows(level)
+        columns = {name: [row[name] for row in rows] for name in self.columns}
+        texts = (*self.dimensions, "player", "failure")
+        typed = {k: c if k in texts else np.array(c, dtype=float) for k, c in columns.items()}
+        return make_frame(typed, backend or self.library or "pandas")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the table."""
+        return (*self.dimensions, *_COLUMNS)
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The table of `to_frame` row by row, without a library of frames."""
+        rows = [row for key in self.results for row in self._rows(key, level)]
+        return rows + [self._failed_row(key) for key in self.failures]
+
+    def _rows(self, key: Key, level: float) -> Iterator[dict[str, Any]]:
+        result = self.results[key]
+        columns = result.columns(level)
+        same = {"explained_variance": result.explained_variance, "n_rows": result.n_rows}
+        for j in result.order:
+            numbers = {name: columns[name][j] if name in columns else np.nan for name in _NUMBERS}
+            yield {**self._labels(key), "player": result.names[j], **numbers, **same, "failure": ""}
+
+    def _failed_row(self, key: Key) -> dict[str, Any]:
+        empty = dict.fromkeys((*_NUMBERS, "explained_variance", "n_rows"), np.nan)
+        return {**self._labels(key), "player": "", **empty, "failure": self.failures[key]}
+
+    def _labels(self, key: Key) -> dict[str, str]:
+        return dict(zip(self.dimensions, (key,) if isinstance(key, str) else key, strict=True))
+
+    def plot(self, ax: Any = None, max_players: int = 20) -> ManyDisplay:
+        """The effects of all results in one picture: a row each, a column for each player.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+        max_players : int, default=20
+            Those with the largest mean effect.
+
+        Returns
+        -------
+        ManyDisplay
+        """
+        return self.display().plot(ax, max_players)
+
+    def display(self) -> ManyDisplay:
+        """The picture, not drawn yet."""
+        if not self.results:
+            raise InputError("All of them failed: there is nothing to draw.")
+        labelled = {self._label(key): result for key, result in self.results.items()}
+        return ManyDisplay.from_results(labelled)
+
+    def _label(self, key: Key) -> str:
+        return " / ".join(self._labels(key).values())
+
+    def __repr__(self) -> str:
+        return self.summary(max_results=10)
+
+    def summary(self, max_results: int = 100) -> str:
+        """A line for each result: what is explained, and by whom most; then the failures."""
+        lines = [f"{counted(len(self.results), 'result')} by {' and '.join(self.dimensions)}"]
+        for key, result in list(self.results.items())[:max_results]:
+            first = [f"{result.names[j]} {result.effects[j]:.3f}" for j in result.order[:3]]
+            lines.append(
+                f"  {self._label(key)}: {result.explained_variance:.3f} ({', '.join(first)})"
+            )
+        more = len(self.results) - max_results
+        lines += [f"  and {more} more"] * (more > 0)
+        failures = list(self.failures.items())[:max_results]
+        lines += [f"  {self._label(key)} failed: {reason}" for key, reason in failures]
+        return "\n".join(lines)
+
+
+_NUMBERS = ("effect", "share", "low", "high", "standard_error", "p_adjusted")
+_COLUMNS = ("player", *_NUMBERS, "explained_variance", "n_rows", "failure")
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """What all fits share, shipped once.
+
+    Parameters
+    ----------
+    X : array or frame
+        The inputs.
+    targets : dict of arrays
+    segments : dict of int arrays or None
+        The rows of each.
+    models : dict of estimators or None
+    rows : dict
+        Weights and groups of rows, where they were given.
+    settings : dict
+        Of `ShapleyEffects`.
+    """
+
+    X: Any
+    targets: Mapping[str, Any]
+    segments: Mapping[str, IntpArray] | None
+    models: Mapping[str, Any] | None
+    rows: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+    def explain(self, target: str, segment: str | None, model: str | None) -> EffectsResult:
+        """One fit, as it would be by itself."""
+        settings = dict(self.settings)
+        if model is not None and self.models is not None:
+            settings["estimator"] = self.models[model]
+        given = {"X": self.X, "y": self.targets[target], **self.rows}
+        if segment is not None and self.segments is not None:
+            given = {k: take_rows(v, self.segments[segment]) for k, v in given.items()}
+        return ShapleyEffects(**settings).fit(**given).result_
+
+
+def explain_many(
+    X: Any,
+    y: Any,
+    *,
+    by: Any = None,
+    models: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    row_groups: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    **settings: Any,
+) -> ManyEffects:
+    """Shapley effects for many targets, segments or models, of one table.
+
+    Each fit is the one that `ShapleyEffects` would make by itself. One that fails leaves its
+    reason, and the others go on.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_rows, n_columns)
+    y : array, column name, list of column names, mapping or frame
+        One target; or several: names of columns of X, a mapping of names to arrays, or a frame.
+        Columns of X that are targets are no inputs.
+    by : column name, array of shape (n_rows,) or None
+        The segment of each row. A column of X that tells it is no input. Rows without a segment
+        are one, named "missing".
+    models : dict or None
+        Names to what ``estimator`` of `ShapleyEffects` takes.
+    sample_weight, row_groups : arrays of shape (n_rows,) or None
+    n_jobs : int or None
+        Fits at a time, in processes of their own or wherever ``joblib.parallel_config`` says;
+        with ``backend="threading"``, threads of one fit at a time. The results are the same.
+    verbose : int, default=0
+        1 shows a progress bar.
+    **settings
+        Of `ShapleyEffects`.
+
+    Returns
+    -------
+    ManyEffects
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shaff import explain_many
+    >>> frame = pl.DataFrame({"a": [1.0, 2, 3, 4, 5, 6, 7, 8] * 8, "town": ["Rome", "Oslo"] * 32})
+    >>> frame = frame.with_columns(b=pl.col("a") ** 2)
+    >>> many = explain_many(frame, "b", by="town", estimator="smooth", random_state=0)
+    >>> many["Oslo"].names
+    ('a',)
+    """
+    X = collected(X)
+    settings["random_state"] = _whole_seed(settings.get("random_state"))
+    targets, segments, used = _read_targets(X, y), _read_segments(X, by), _names_used(y, by)
+    given = {"sample_weight": sample_weight, "row_groups": row_groups}
+    rows = {name: array for name, array in given.items() if array is not None}
+    table = _Table(_without(X, used), targets, segments, models, rows, settings)
+    jobs = list(product(targets, segments or [None], models or [None]))
+    dimensions = _dimensions(len(targets), segments, models)
+    with engaged(n_jobs, prefer="processes"), progress_bar(verbose, "Explaining") as progress:
+        found: dict[int, EffectsResult | str] = {}
+        for number, outcome in _outcomes(table, jobs, n_jobs):
+            found[number] = outcome
+            progress.update(len(found), len(jobs))
+    return _gathered(jobs, found, dimensions, library_of(X))
+
+
+def _outcomes(
+    table: _Table, jobs: list[tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[tuple[int, EffectsResult | str]]:
+    """Number of each job, and its result or why there is none."""
+    engine = current_engine()
+    if engine is None:
+        here = _Table(**{**vars(table), "settings": {**table.settings, "n_jobs": n_jobs}})
+        yield from ((number, _explain_one(here, *job)) for number, job in enumerate(jobs))
+        return
+    for number, outcome in stream_outcomes(engine, _explain_one, table, jobs):
+        # One that no worker survives is a failure as any other.
+        yield number, outcome.value if outcome.error is None else str(outcome.error)
+
+
+def _explain_one(table: _Table, *job: str | None) -> EffectsResult | str:
+    try:
+        return table.explain(*job)  # type: ignore[arg-type]
+    except UserError as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _gathered(
+    jobs: list[tuple[Any, ...]],
+    found: Mapping[int, EffectsResult | str],
+    dimensions: tuple[str, ...],
+    library: Backend | None,
+) -> ManyEffects:
+    """In the order of the jobs, under keys of the dimensions in use."""
+    in_use = [k for k, name in enumerate(("target", "segment", "model")) if name in dimensions]
+    results: dict[Key, EffectsResult] = {}
+    failures: dict[Key, str] = {}
+    for number, job in enumerate(jobs):
+        parts = tuple(job[k] for k in in_use)
+        key: Key = parts[0] if len(parts) == 1 else parts
+        outcome = found[number]
+        if isinstance(outcome, str):
+            failures[key] = outcome
+        else:
+            results[key] = outcome
+    return ManyEffects(dimensions, results, failures, library)
+
+
+def _dimensions(n_targets: int, segments: Any, models: Any) -> tuple[str, ...]:
+    named = {"target": n_targets > 1, "segment": segments is not None, "model": models is not None}
+    in_use = tuple(name for name, used in named.items() if used)
+    return in_use or ("target",)
+
+
+def _whole_seed(random_state: Any) -> int:
+    """The same seed for all: what differs between segments is then not the seed."""
+    whole = isinstance(random_state, int | np.integer)
+    return int(random_state) if whole else draw_seed(random_state)
+
+
+def _read_targets(X: Any, y: Any) -> dict[str, Any]:
+    y = collected(y)
+    if isinstance(y, str):
+        return {y: _column(X, y, "y")}
+    if isinstance(y, Mapping):
+        targets = {str(name): array for name, array in y.items()}
+    elif is_frame(y):
+        frame = nw.from_native(y, eager_only=True)
+        targets = {str(name): frame[name].to_native() for name in frame.columns}
+    elif isinstance(y, Sequence) and len(y) and all(isinstance(n, str) for n in y) and is_frame(X):
+        if not set(y) <= set(_names(X)):
+            return {"y": y}  # labels of classes
+        targets = {name: _column(X, name, "y") for name in y}
+    else:
+        return {"y": y}
+    if not targets:
+        raise InputError("y holds no target.")
+    return targets
+
+
+def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
+    if by is None:
+        return None
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    column = collected(_column(X, by, "by") if isinstance(by, str) else by)
+    labels = _labels_of(column)
+    if len(labels) != n_rows:
+        raise InputError(f"by has {counted(len(labels), 'label')}, X has {counted(n_rows, 'row')}.")
+    known = {label for label in labels if label is not None}
+    order = [*sorted(known, key=_sort_key), *[None] * (len(known) < len(set(labels)))]
+    rows: dict[Any, list[int]] = {label: [] for label in order}
+    for row, label in enumerate(labels):
+        rows[label].append(row)
+    names = [MISSING if label is None else str(label) for label in order]
+    if len(set(names)) < len(names):
+        raise InputError("by has labels that are spelt the same: give them other names.")
+    return {n: np.array(rows[k], dtype=np.intp) for n, k in zip(names, order, strict=True)}
+
+
+def _labels_of(column: Any) -> list[Any]:
+    """Plain values; None for missing ones."""
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    values = series.to_list() if isinstance(series, nw.Series) else np.asarray(column).tolist()
+    if any(isinstance(value, list) for value in values):
+        raise InputError("by must be one label a row.")
+    # What is not itself is NaN or NaT.
+    return [None if value is None or value != value else value for value in values]
+
+
+def _sort_key(label: Any) -> tuple[str, Any]:
+    """Numbers by size, the rest by name."""
+    number = isinstance(label, int | float)
+    return ("", label) if number else (type(label).__name__, str(label))
+
+
+def _names_used(y: Any, by: Any) -> set[str]:
+    """Columns of X that are no inputs."""
+    names = [y] if isinstance(y, str) else list(y) if isinstance(y, list | tuple) else []
+    return {name for name in [*names, by] if isinstance(name, str)}
+
+
+def _names(X: Any) -> list[str]:
+    return list(nw.from_native(X, eager_only=True).columns)
+
+
+def _without(X: Any, names: set[str]) -> Any:
+    if not names or not is_frame(X):
+        return X
+    frame = nw.from_native(X, eager_only=True)
+    return frame.drop([name for name in frame.columns if name in names]).to_native()
+
+
+def _column(X: Any, name: str, argument: str) -> Any:
+    if not is_frame(X):
+        raise InputError(f"{argument}={name!r} is the name of a column, but X has no names.")
+    if name not in _names(X):
+        raise InputError(f"{argument}={name!r}: X has no such column.")
+    return nw.from_native(X, eager_only=True)[name].to_native()

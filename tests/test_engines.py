@@ -1,0 +1,254 @@
+"""Work elsewhere: processes, Dask and Ray give the bits of one process, and lost workers are made
+up for."""
+
+import os
+from contextlib import contextmanager
+
+import engine_tasks
+import joblib
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from shaff import ShapleyEffects, _work
+from shaff._work import engaged, run_tasks
+from shaff._work.parcel import ALIGNMENT, pack, unpack
+from shaff.data.problem import Problem
+from shaff.datasets import experiment_1a
+from shaff.errors import InputError, WorkersLostError
+from shaff.evaluator import Evaluator
+from shaff.subsets import Subsets
+from shaff.values import make_values
+
+pytestmark = [
+    # Of the engines, not ours.
+    pytest.mark.filterwarnings("default::ResourceWarning"),
+    pytest.mark.filterwarnings("default::DeprecationWarning"),
+    pytest.mark.filterwarnings("default::FutureWarning"),
+    pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning"),
+]
+# Workers import what the tests share.
+HELPERS = os.path.dirname(__file__)
+SOME = Subsets.from_masks([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]])
+
+
+@contextmanager
+def loky():
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        yield
+
+
+@contextmanager
+def dask():
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        yield
+
+
+@contextmanager
+def ray():
+    import ray as engine
+    from ray.util.joblib import register_ray
+
+    engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    register_ray()
+    try:
+        with joblib.parallel_config(backend="ray", n_jobs=2):
+            yield
+    finally:
+        engine.shutdown()
+
+
+ENGINES = {"loky": loky, "dask": dask, "ray": ray}
+
+
+@pytest.fixture(scope="module", params=list(ENGINES))
+def engine(request):
+    before = dict(os.environ)
+    os.environ["PYTHONPATH"] = os.pathsep.join([HELPERS, before.get("PYTHONPATH", "")])
+    os.environ["RAY_AUTH_MODE"] = "disabled"
+    try:
+        yield ENGINES[request.param]
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def mixed(n=100):
+    """Numbers, categories and missing values; weights and groups of rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    X[:, 3] = rng.integers(4, size=n)
+    X[::9, 1] = np.nan
+    y = X[:, 0] + np.isnan(X[:, 1]) + (X[:, 3] == 2) * X[:, 2] + 0.3 * rng.normal(size=n)
+    rows = {"sample_weight": rng.integers(1, 3, size=n), "row_groups": np.arange(n) // 2}
+    return X, y, rows
+
+
+def bits(est, X, y, **rows):
+    result = est.fit(X, y, **rows).result_
+    return result.effects.tobytes(), result.covariance.tobytes(), result.n_subsets
+
+
+def cases():
+    """Every way in which learners are grown and priced; small ones of each."""
+    plain = experiment_1a(n=100, random_state=0)
+    X, y, rows = mixed()
+    wide = np.random.default_rng(1).normal(size=(80, 27))
+    settings = {"n_subsets": 20, "random_state": 0}
+    booster = HistGradientBoostingRegressor(max_iter=10, max_features=0.5)
+    forest = RandomForestRegressor(20, min_samples_leaf=5)
+    both, first = np.column_stack([y, X[:, 2]]), plain.X[:, :4]
+    yield "booster", ShapleyEffects(booster, categorical=[3], **settings), X, both, rows
+    yield "forest", ShapleyEffects(forest, **settings), first, plain.y, {}
+    yield "grown", ShapleyEffects(forest, categorical=[3], **settings), X, y, rows
+    refit = ShapleyEffects.preset("williamson", estimator=LinearRegression(), **settings)
+    yield "refitted", refit, first, plain.y, {}
+    few = {**settings, "n_subsets": 56, "screen": 3, "design": "leverage"}
+    yield "screened", ShapleyEffects("smooth", **few), wide, wide[:, 0] + wide[:, 1], {}
+
+
+def long_cases():
+    """The default learners, which make choices while they grow."""
+    exp, settings = experiment_1a(n=400, random_state=0), {"n_subsets": 60, "random_state": 0}
+    for name in ("boosting", "stack"):
+        yield name, ShapleyEffects(name, n_jobs=2, **settings), exp.X, exp.y, {}
+
+
+@pytest.mark.parametrize("some", [cases, pytest.param(long_cases, marks=pytest.mark.slow)])
+def test_fits_are_the_same_bits(engine, some):
+    here = {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
+    with engine():
+        for name, est, X, y, rows in some():
+            assert bits(est, X, y, **rows) == here[name], name
+
+
+def test_a_default_fit_is_the_same_bits():
+    exp = experiment_1a(n=60, random_state=0)
+    boosting = ShapleyEffects("boosting", random_state=0, cv=2, n_jobs=2)
+    stack = make_values("stack", Problem.of(exp.X[:, :3], exp.y, random_state=0)).values
+    here = bits(boosting, exp.X[:, :3], exp.y), Evaluator(stack).price(SOME)
+    with loky():
+        assert bits(boosting, exp.X[:, :3], exp.y) == here[0]
+        with engaged(None):
+            there = Evaluator(stack).price(SOME)
+    assert there.v.tobytes() == here[1].v.tobytes()
+    assert there.influences.tobytes() == here[1].influences.tobytes()
+
+
+def test_tasks(engine, tmp_path, monkeypatch):
+    """In one cluster: order, shipping once, errors of ours, and workers that are killed."""
+    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    shared = Shared(x=np.arange(50_000.0))
+    with engine(), engaged(None):
+        found = run_tasks(engine_tasks.scaled, shared, [(k,) for k in range(5)], None)
+        for k, part in enumerate(found):
+            assert part.tobytes() == (shared["x"] * k).tobytes()
+
+        places = run_tasks(engine_tasks.address, shared, [(k,) for k in range(8)], None)
+        assert os.getpid() not in dict(places)
+        assert len(set(places)) == len(dict(places)) <= 2  # opened once by each worker
+
+        with pytest.raises(InputError, match="not this one"):
+            run_tasks(engine_tasks.refused, shared, [(tmp_path,)], None)
+        assert len(list(tmp_path.iterdir())) == 1  # and not asked again
+        with pytest.raises(RuntimeError, match="UnsendableError: 1 and 2"):
+            run_tasks(engine_tasks.unsendable, shared, [(0,)], None)
+
+        tasks = [(tmp_path, k) for k in range(6)]
+        assert run_tasks(engine_tasks.killed_once, shared, tasks, None) == list(range(6))
+
+
+class Shared(dict):
+    """One that can be referred to weakly."""
+
+    __hash__ = object.__hash__
+
+
+def test_workers_that_are_lost_again_and_again_end_the_run(monkeypatch):
+    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    monkeypatch.setattr(_work, "MAX_FAULTS", 0)
+    shared = Shared(x=np.zeros(1))
+    with loky(), engaged(None):
+        with pytest.raises(WorkersLostError, match=r"\(loky\) were lost 1 times in a row"):
+            run_tasks(engine_tasks.deadly, shared, [(0,)], None)
+        assert run_tasks(engine_tasks.scaled, shared, [(0,), (1,)], None)[1].sum() == 0
+
+
+def test_progress_counts_what_comes_back():
+    exp = experiment_1a(n=100, random_state=0)
+    game = make_values("forest", Problem.of(exp.X, exp.y, random_state=0)).values
+    seen = []
+
+    class Steps:
+        def update(self, done, total, note=""):
+            seen.append((done, total))
+
+    subsets = Subsets.from_masks(np.tri(15, dtype=bool)[:14])
+    with loky(), engaged(None):
+        values = Evaluator(game, progress=Steps()).price(subsets, total=14)
+    assert seen == [(7, 14), (14, 14)]
+    assert values.v.tobytes() == Evaluator(game).price(subsets).v.tobytes()
+
+
+def test_what_is_shipped_leaves_with_the_object(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    shared = Shared(x=np.arange(10.0))
+    with loky(), engaged(None):
+        for _ in range(2):
+            run_tasks(engine_tasks.scaled, shared, [(1,), (2,)], None)
+            assert len(list(tmp_path.glob("shaff-*"))) == 1
+    del shared
+    assert list(tmp_path.glob("shaff-*")) == []
+
+
+def test_threads_are_the_default_and_are_kept_to():
+    assert _work.current_engine() is None
+    for backend in ("threading", "sequential"):
+        with joblib.parallel_config(backend=backend, n_jobs=2), engaged(2):
+            assert _work.current_engine() is None
+    with loky(), engaged(1):
+        assert _work.current_engine() is None
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2), engaged(None):
+        assert _work.current_engine().name == "loky"
+
+
+@pytest.mark.parametrize("n", [0, 1, 511, 512, 10_000])
+def test_parcels_keep_what_they_hold(n):
+    x = np.arange(n, dtype=np.float64)
+    thing = {"x": x, "again": x, "columns": np.asfortranarray(np.ones((n, 3))), "word": "é"}
+    parcel = pack(thing)
+    opened = unpack(parcel)
+    assert opened["word"] == "é"
+    for name in ("x", "columns"):
+        assert opened[name].tobytes() == thing[name].tobytes()
+        assert opened[name].flags.f_contiguous == thing[name].flags.f_contiguous
+    assert opened["again"] is opened["x"]
+    if n == 10_000:
+        assert len(parcel) < 5 * x.nbytes  # each array once
+        offset = opened["x"].__array_interface__["data"][0]
+        assert (offset - parcel.__array_interface__["data"][0]) % ALIGNMENT == 0
+    opened["x"][:1] = 7  # in the parcel, not here
+    assert n == 0 or x[0] == 0
+
+
+@pytest.mark.parametrize("name", ["boosting", "forest", "smooth"])
+def test_a_value_does_not_depend_on_its_block(name):
+    """Else it would depend on the number of workers."""
+    exp = experiment_1a(n=80, random_state=0)
+    game = make_values(name, Problem.of(exp.X, exp.y, random_state=0)).values
+    subsets = Subsets.from_masks(np.random.default_rng(0).random((6, 15)) < 0.5)
+    whole = game.values(subsets, influences=True)
+    for size in (1, 2, 3):
+        parts = [game.values(subsets[k : k + size], influences=True) for k in range(0, 6, size)]
+        assert np.concatenate([part.v for part in parts]).tobytes() == whole.v.tobytes()
+        psi = np.concatenate([part.influences for part in parts])
+        assert psi.tobytes() == whole.influences.tobytes()
