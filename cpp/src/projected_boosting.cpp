@@ -1,60 +1,14 @@
-// The cells of a projected tree are numbered from the leaves up. Under a split in U a row is in
-// its own side's cell (the counts of the sides add); under any other split it is in a cell of
-// each side (the counts multiply). Rows with the same number reach the same set of leaves.
-//
-// A subtree only sees the columns that it splits on, so subsets that agree on them share its
-// cells: low in the tree almost all do, and only the root is left to do for each subset.
 #include "shaff/projected_boosting.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
+#include "boosting_cells.hpp"
 #include "poll.hpp"
 
 namespace shaff {
 namespace {
-
-// Numbers keys in order of first appearance.
-class KeyTable {
- public:
-  void reset(std::size_t n_keys) {
-    const std::size_t size = std::bit_ceil(2 * n_keys + 2);
-    shift_ = 64 - std::countr_zero(size);
-    keys_.resize(size);
-    index_.assign(size, kFree);
-    count_ = 0;
-  }
-
-  std::uint32_t number(std::uint64_t key) {
-    const std::size_t mask = index_.size() - 1;
-    std::size_t slot = (key * 0x9E3779B97F4A7C15ULL) >> shift_;
-    while (index_[slot] != kFree && keys_[slot] != key) slot = (slot + 1) & mask;
-    if (index_[slot] == kFree) {
-      keys_[slot] = key;
-      index_[slot] = count_++;
-    }
-    return index_[slot];
-  }
-
-  std::uint32_t count() const { return count_; }
-
- private:
-  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
-  std::vector<std::uint64_t> keys_;
-  std::vector<std::uint32_t> index_;
-  std::uint32_t count_ = 0;
-  int shift_ = 0;
-};
-
-// How the subsets split into groups that agree on a subtree, and each group's cells.
-struct Subtree {
-  std::int32_t feature = -1;
-  std::uint32_t left = 0, right = 0;  // positions of the children in the post-order
-  std::vector<std::uint32_t> group;   // of each subset
-  std::vector<std::uint32_t> first;   // one subset of each group
-};
 
 template <class Id>
 struct Cells {
