@@ -127,16 +127,14 @@ class LinearStart:
 
     def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:
         """Predictions, shape (n_outputs, n_subsets, n_rows)."""
-        if len(masks) == 1:
-            # BLAS adds up a vector in another order than the rows of a matrix.
-            return self.predict(np.repeat(masks, 2, axis=0), features, penalty)[:, :1]
         coefficients = self.coefficients(masks, penalty)
-        return np.stack(
-            [
-                self.y_mean[k] + coefficients[:, :, k] @ (features - self._offset).T
-                for k in range(coefficients.shape[2])
-            ]
-        )
+        centred = features - self._offset
+        out = np.empty((coefficients.shape[2], len(masks), len(features)))
+        # One by one: the bits of a product of matrices depend on how many rows they have, and a
+        # value must not depend on the subsets that are priced beside it.
+        for k, subset in np.ndindex(out.shape[:2]):
+            out[k, subset] = self.y_mean[k] + centred @ coefficients[subset, :, k]
+        return out
 
     def _standardise(self, features: FloatArray) -> FloatArray:
         Z = np.nan_to_num((features - self._mean) / self._scale, nan=0.0)
