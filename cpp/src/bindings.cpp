@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "shaff/booster_growing.hpp"
+#include "shaff/boosting_steps.hpp"
 #include "shaff/forest_paths.hpp"
 #include "shaff/projected_boosting.hpp"
 #include "shaff/projected_forest.hpp"
@@ -282,6 +284,28 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
   finish(completed);
 }
 
+// Trees that replay_boosting and learn_boosting may trust.
+shaff::BoostedTrees boosted_trees(const In<std::int32_t>& feature,
+                                  const In<std::uint16_t>& threshold, const In<std::int32_t>& left,
+                                  const In<std::int32_t>& right,
+                                  const In<std::uint8_t>& missing_left,
+                                  const In<std::int32_t>& category_set,
+                                  const In<std::int64_t>& set_offset,
+                                  const In<std::uint64_t>& set_words,
+                                  const In<std::int64_t>& tree_offset, std::size_t n_columns) {
+  const std::size_t n = feature.size();
+  require(threshold.size() == n && missing_left.size() == n && category_set.size() == n,
+          "node arrays differ in length");
+  require_flags(view(missing_left));
+  require_shallow(require_trees(view(tree_offset), view(feature), view(left), view(right),
+                                n_columns, Children::over_all_trees));
+  const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
+                                  view(right),      view(missing_left), view(category_set),
+                                  view(set_offset), view(set_words),    view(tree_offset)};
+  require_category_sets(trees);
+  return trees;
+}
+
 // A bin past the last one would be counted in another column.
 void require_bins(const shaff::BinnedRows& rows) {
   for (std::size_t j = 0; j < rows.n_columns(); ++j) {
@@ -348,12 +372,8 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      const In<std::uint8_t>& cancel, std::size_t n_first,
                      const std::optional<InOut<double>>& half_train,
                      const std::optional<InOut<double>>& half_test) {
-  const std::size_t n = feature.size();
-  require(threshold.size() == n && missing_left.size() == n && category_set.size() == n,
-          "node arrays differ in length");
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
           "codes must be (n_columns, n_rows)");
-  require_flags(view(missing_left));
   require_weights(view(weight));
   require(std::isfinite(learning_rate) && std::isfinite(shrinkage) && shrinkage >= 0,
           "the learning rate or the shrinkage is out of range");
@@ -370,12 +390,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
     halves = {n_first, view_mut(*half_train), view_mut(*half_test)};
   }
   require(n_first <= weight.size(), "the first half has more rows than there are");
-  require_shallow(require_trees(view(tree_offset), view(feature), view(left), view(right),
-                                codes.shape(0), Children::over_all_trees));
-  const shaff::BoostedTrees trees{view(feature),    view(threshold),    view(left),
-                                  view(right),      view(missing_left), view(category_set),
-                                  view(set_offset), view(set_words),    view(tree_offset)};
-  require_category_sets(trees);
+  const shaff::BoostedTrees trees =
+      boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
+                    set_words, tree_offset, codes.shape(0));
   const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
@@ -384,6 +401,59 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
     completed =
         shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
                                {learning_rate, shrinkage}, view_mut(residual), halves, interrupted);
+  }
+  finish(completed);
+}
+
+std::unique_ptr<shaff::BoostingSteps> learn_boosting(
+    const In<std::int32_t>& feature, const In<std::uint16_t>& threshold,
+    const In<std::int32_t>& left, const In<std::int32_t>& right,
+    const In<std::uint8_t>& missing_left, const In<std::int32_t>& category_set,
+    const In<std::int64_t>& set_offset, const In<std::uint64_t>& set_words,
+    const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes, const In<double>& weight,
+    const In<std::uint64_t>& subsets, double learning_rate, const In<double>& shrinkage,
+    const In<std::int64_t>& n_trees, const In<double>& residual, const In<std::uint8_t>& cancel) {
+  require(codes.ndim() == 2, "codes must be (n_columns, n_train)");
+  require(weight.ndim() == 2 && weight.shape(0) == shrinkage.size() &&
+              weight.shape(1) == codes.shape(1),
+          "weight must be (n_learners, n_train)");
+  require_weights(view(weight));
+  bool in_range = std::isfinite(learning_rate);
+  for (const double lambda : view(shrinkage)) in_range &= std::isfinite(lambda) && lambda >= 0;
+  require(in_range, "the learning rate or the shrinkage is out of range");
+  require_subsets(subsets, codes.shape(0));
+  require(n_trees.size() == subsets.shape(0), "n_trees must be (n_subsets,)");
+  require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
+              residual.shape(1) == codes.shape(1),
+          "residual must be (n_subsets, n_train)");
+  const shaff::BoostedTrees trees =
+      boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
+                    set_words, tree_offset, codes.shape(0));
+  const shaff::Learners learners{view(weight), view(shrinkage)};
+  const shaff::Interrupted interrupted = interruption(cancel);
+  std::unique_ptr<shaff::BoostingSteps> steps;
+  {
+    nb::gil_scoped_release release;
+    steps = shaff::learn_boosting(trees, view(codes), codes.shape(1), learners, learning_rate,
+                                  view(subsets), subsets.shape(1), view(n_trees), view(residual),
+                                  interrupted);
+  }
+  finish(steps != nullptr);
+  return steps;
+}
+
+void predict_boosting(const shaff::BoostingSteps& steps, const In<std::uint16_t>& codes,
+                      const InOut<double>& out, const In<std::uint8_t>& cancel) {
+  require(codes.ndim() == 2 && codes.shape(0) == steps.n_columns(),
+          "codes must be (n_columns, n_rows)");
+  require(out.ndim() == 3 && out.shape(0) == steps.n_learners() &&
+              out.shape(1) == steps.n_subsets() && out.shape(2) == codes.shape(1),
+          "out must be (n_learners, n_subsets, n_rows)");
+  const shaff::Interrupted interrupted = interruption(cancel);
+  bool completed = false;
+  {
+    nb::gil_scoped_release release;
+    completed = steps.predict(view(codes), codes.shape(1), view_mut(out), interrupted);
   }
   finish(completed);
 }
@@ -463,6 +533,17 @@ NB_MODULE(_core, m) {
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
         "residual"_a.noconvert(), "cancel"_a.noconvert(), "n_first"_a = 0,
         "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none());
+  nb::class_<shaff::BoostingSteps>(m, "BoostingSteps")
+      .def_prop_ro("n_learners", &shaff::BoostingSteps::n_learners)
+      .def_prop_ro("n_subsets", &shaff::BoostingSteps::n_subsets)
+      .def_prop_ro("n_columns", &shaff::BoostingSteps::n_columns)
+      .def_prop_ro("nbytes", &shaff::BoostingSteps::bytes);
+  m.def("learn_boosting", &learn_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
+        "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
+        "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a, "n_trees"_a,
+        "residual"_a, "cancel"_a.noconvert());
+  m.def("predict_boosting", &predict_boosting, "steps"_a, "codes"_a, "out"_a.noconvert(),
+        "cancel"_a.noconvert());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
         "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());

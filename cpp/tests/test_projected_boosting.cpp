@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "shaff/boosting_steps.hpp"
 #include "shaff/projected_boosting.hpp"
 
 namespace {
@@ -152,6 +153,38 @@ void check_interruption() {
   expect_near(residual[0], kResidual[0], "nothing is done after an interruption");
 }
 
+// The held-out rows as rows that come later, by two learners.
+void check_steps() {
+  const Example example;
+  const std::vector<std::uint64_t> subsets{0, 1, 2, 3};
+  const std::vector<double> along = replay(subsets);
+  std::vector<std::uint16_t> train, later;
+  for (std::size_t column = 0; column < 2; ++column)
+    for (std::size_t i = 0; i < 6; ++i) (i < 4 ? train : later).push_back(kCodes[column * 6 + i]);
+  std::vector<double> weight = kWeight, residual;
+  weight.insert(weight.end(), {0, 0, 0, 0});
+  for (std::size_t u = 0; u < 4; ++u)
+    residual.insert(residual.end(), kResidual.begin(), kResidual.begin() + 4);
+  const std::vector<double> shrinkage{1.0, 1.0};
+  const std::vector<std::int64_t> n_trees{1, 1, 1, 1};
+  const auto learn = [&](bool interrupted) {
+    return shaff::learn_boosting(example.view(), train, 4, {weight, shrinkage}, 0.5, subsets, 1,
+                                 n_trees, residual, [=] { return interrupted; });
+  };
+  const auto steps = learn(false);
+  std::vector<double> out(2 * 4 * 2);
+  steps->predict(later, 2, out, [] { return false; });
+  for (std::size_t u = 0; u < 4; ++u)
+    for (std::size_t i = 0; i < 2; ++i) {
+      expect_near(out[u * 2 + i], -along[u * 6 + 4 + i], "a later row");
+      expect_near(out[8 + u * 2 + i], 0.0, "a learner without rows");
+    }
+  if (learn(true) != nullptr || steps->predict(later, 2, out, [] { return true; })) {
+    std::printf("an interruption is not noticed\n");
+    ++failures;
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -159,5 +192,6 @@ int main() {
   check_halves();
   check_many_cells();
   check_interruption();
+  check_steps();
   return failures == 0 ? 0 : 1;
 }

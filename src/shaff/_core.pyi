@@ -1,5 +1,5 @@
 """The compiled core. Arrays are C-contiguous; children are numbered within their tree,
-by grow_trees and replay_boosting over all trees."""
+by grow_trees, replay_boosting and learn_boosting over all trees."""
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,49 @@ def replay_boosting(
     half_train: npt.NDArray[np.float64] | None = None,
     half_test: npt.NDArray[np.float64] | None = None,
 ) -> None: ...
+
+class BoostingSteps:
+    """The steps of a booster's cells for some subsets and learners; it never changes."""
+
+    @property
+    def n_learners(self) -> int: ...
+    @property
+    def n_subsets(self) -> int: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def nbytes(self) -> int:
+        """What it takes of memory."""
+
+def learn_boosting(
+    feature: npt.NDArray[np.int32],
+    threshold: npt.NDArray[np.uint16],
+    left: npt.NDArray[np.int32],
+    right: npt.NDArray[np.int32],
+    missing_left: npt.NDArray[np.uint8],
+    category_set: npt.NDArray[np.int32],
+    set_offset: npt.NDArray[np.int64],
+    set_words: npt.NDArray[np.uint64],
+    tree_offset: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.uint16],
+    weight: npt.NDArray[np.float64],
+    subsets: npt.NDArray[np.uint64],
+    learning_rate: float,
+    shrinkage: npt.NDArray[np.float64],
+    n_trees: npt.NDArray[np.int64],
+    residual: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> BoostingSteps:
+    """Replay on training rows alone, once for each row of the weights."""
+
+def predict_boosting(
+    steps: BoostingSteps,
+    codes: npt.NDArray[np.uint16],
+    out: npt.NDArray[np.float64],
+    cancel: npt.NDArray[np.uint8],
+) -> None:
+    """Add the steps of new rows to out, shape (n_learners, n_subsets, n_rows)."""
+
 def add_tree_expectation(
     left: npt.NDArray[np.int64],
     right: npt.NDArray[np.int64],

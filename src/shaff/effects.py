@@ -32,6 +32,7 @@ from shaff.data.columns import (
     library_of,
     recode,
 )
+from shaff.data.drawn import Drawn, ValueRows, draw
 from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Given, Problem, read_problem
 from shaff.designs import ForestPaths
@@ -50,7 +51,7 @@ from shaff.run import explain
 from shaff.settings import Settings, check_budget
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
-from shaff.values import fitted_values, is_projectable, make_values
+from shaff.values import fitted_values, is_projectable, make_values, measurable
 
 # Settings that change no result.
 _SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
@@ -102,7 +103,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         estimates that of an infinite forest.
     max_rows : int or None, default=100_000
         More rows than this are sampled (whole row groups), and all is computed on the sample: the
-        error bars are those of the sample, and a note says so. None uses all rows.
+        error bars are those of the sample, and a note says so. None uses all rows; of data that
+        need not fit in memory 100 000 are sampled then, and all are measured.
     checkpoint : path or None
         Folder in which priced subsets are saved as they come. A run that was stopped goes on from
         there, with the same result; it needs an integer ``random_state``.
@@ -112,6 +114,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
         keeps plays; of more than 60 (or that number) those that tests find and those that most
         folds keep. False turns it off.
+    value_rows : "sample", "all" or int, default="sample"
+        Rows that v is measured on when ``max_rows`` samples: those of the sample, all, or about so
+        many. Learners are grown on the sample in any case; other rows are read once, in blocks,
+        each predicted by the learner of one fold, and the error bars are those of all rows
+        measured. Boosting only, which "auto" then is.
 
     Attributes
     ----------
@@ -156,6 +163,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         max_rows: int | None = 100_000,
         checkpoint: str | os.PathLike[str] | None = None,
         screen: str | bool | int = "auto",
+        value_rows: ValueRows = "sample",
     ) -> None:
         self.estimator = estimator
         self.design = design
@@ -172,6 +180,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.max_rows = max_rows
         self.checkpoint = checkpoint
         self.screen = screen
+        self.value_rows = value_rows
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
@@ -281,14 +290,14 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         if is_booster(model) and is_frame(X):
             codes = category_codes(model, category_columns(X))
             X = recode(X, codes)
-        given = Given(X, y, sample_weight, row_groups)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
+        drawn = Drawn(Given(X, y, sample_weight, row_groups), resolved.reading)
 
         def make(problem: Problem) -> Game:
             return fitted_values(model, problem, rows, n_labelled)
 
-        self._explain(given, resolved, make, model)
+        self._explain(drawn, resolved, make, model)
         self._codes = codes
         return self
 
@@ -297,13 +306,16 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_columns)
+        X : array, sparse matrix or frame of shape (n_rows, n_columns), or a lake
             Of numpy, scipy, pandas, polars or pyarrow. Missing values (NaN, null) are kept as
-            such. Sparse matrices are made dense, lazy frames are collected.
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-            Numbers, or labels of classes: then v is the explained variance of their indicators.
-        sample_weight : array of shape (n_rows,) or None
-        row_groups : array of shape (n_rows,) or None
+            such. Sparse matrices are made dense. Or data that need not fit in memory, which are
+            read in blocks: a parquet file or a folder of them by its path, a LazyFrame of polars, a
+            Dataset of pyarrow, a frame of dask, a relation of DuckDB.
+        y : array of shape (n_rows,) or (n_rows, n_outputs), or name
+            Numbers, or labels of classes: then v is the explained variance of their indicators. Of
+            a lake the name of its column, or several names.
+        sample_weight : array of shape (n_rows,) or None, or name
+        row_groups : array of shape (n_rows,) or None, or name
             Rows that belong together (one patient, one day): never on both sides of a split.
 
         Returns
@@ -312,10 +324,14 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             When fit fails or is interrupted, it is left as it was before.
         """
         as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        given = Given(collected(X), collected(y), sample_weight, row_groups)
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
-            return self._explain(given, settings, partial(make_values, settings.estimator))
+            drawn = draw(
+                Given(X, y, sample_weight, row_groups), settings.reading, settings.value_rows
+            )
+            if drawn.rest is not None:
+                settings = replace(settings, estimator=measurable(settings.estimator, self.cv))
+            return self._explain(drawn, settings, partial(make_values, settings.estimator))
 
     def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
         """What each input has added to the prediction of single rows.
@@ -424,25 +440,27 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     def _explain(
         self,
-        given: Given,
+        drawn: Drawn,
         settings: Settings,
         make: Callable[[Problem], Game],
         model: Any = None,
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
-        problem = read_problem(given, settings.reading, self._check_matrix)
+        given = drawn.given
+        problem = drawn.noted(read_problem(given, drawn.reading, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
         is_built_in = model is None and isinstance(settings.estimator, str | None)
         make = told(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, played = explain(settings, problem, make, model)
+            result, played = explain(settings, problem, make, model, drawn.rest)
         if model is None or is_projectable(model):  # others are asked, and y may be no answer
             result = with_hints(problem, result)
         result = replace(
             result,
-            call=self._call(given, model),
+            call=self._call(drawn, model),
+            data=drawn.summarised(result.data, result.n_rows),
             versions=library_versions(),
             library=library_of(given.X),
         )
@@ -454,13 +472,17 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.explained_variance_ = result.explained_variance
         return self
 
-    def _call(self, given: Given, model: Any) -> str:
+    def _call(self, drawn: Drawn, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        rows = [f"{name}={name}" for name in ("sample_weight", "row_groups")
+        given, asked = drawn.given, drawn.asked
+        # What stands for an array, or was the name of a column.
+        written = {name: name if asked is None else repr(getattr(asked, name))
+                   for name in ("y", "sample_weight", "row_groups")}  # fmt: skip
+        rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups")
                 if getattr(given, name) is not None]  # fmt: skip
         start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
-        table = ["X", "y", *rows]
+        table = ["X", written["y"], *rows]
         settings = changed_settings(self, leave_out=_SILENT if model is None else _SILENT_FITTED)
         if model is not None:
             return f"{start}{', '.join(['model', *table, *settings])})"

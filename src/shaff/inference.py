@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,23 +72,74 @@ class Uncertainty:
         }
 
 
+class DataErrors(Protocol):
+    """What the rows leave open in the values of some subsets."""
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Of ``weights @ v``."""
+        ...
+
+    def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
+        """The same for each output, where that is known."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Covariances:
+    """Data errors whose covariances are known: of v, then of each output if there are several."""
+
+    of_values: list[FloatArray]
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Of ``weights @ v``."""
+        return np.asarray(weights @ self.of_values[0] @ weights.T)
+
+    def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
+        """The same for each output."""
+        return [weights @ each @ weights.T for each in self.of_values[1:]] or None
+
+
+@dataclass(frozen=True, eq=False)
+class RowErrors:
+    """Data errors from the influences of rows, which come in groups or alone."""
+
+    values: Values
+    row_groups: Units | None = None
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Of ``weights @ v``."""
+        assert self.values.influences is not None
+        return data_covariance(_combined(weights, self.values.influences), self.row_groups)
+
+    def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
+        """The same for each output."""
+        psi = self.values.output_influences
+        if psi is None:
+            return None
+        each = (_combined(weights, psi[:, k]) for k in range(psi.shape[1]))
+        return [data_covariance(one, self.row_groups) for one in each]
+
+
 def uncertainty(
     effects: Effects,
     values: Values,
     row_groups: Units | None = None,
     linear_effects: FloatArray | None = None,
+    data_errors: DataErrors | None = None,
 ) -> Uncertainty | None:
     """Error bars from the rows' influences, the design's covariance and the jackknife over trees.
 
     ``values`` holds the full set first, then the subsets that the solver was given, in order.
     Rows of one group count as one observation. ``linear_effects`` are those of least squares, for
-    `training_factor`. None if the solver has no linear map, or the values carry no influences.
+    `training_factor`. ``data_errors`` stand in for influences that the values do not carry. None if
+    the solver has no linear map, or there are neither.
     """
-    if effects.linear_map is None or values.influences is None:
+    if effects.linear_map is None or (values.influences is None and data_errors is None):
         return None
+    rows = RowErrors(values, row_groups) if data_errors is None else data_errors
     # The solver has v(all) last, the values have it first.
     weights = np.hstack([effects.linear_map[:, -1:], effects.linear_map[:, :-1]])
-    given_models = data_covariance(_combined(weights, values.influences), row_groups)
+    given_models = rows.covariance(weights)
     none = np.zeros_like(given_models)
     design = none if effects.covariance is None else effects.covariance
     ensemble = none if values.replicates is None else jackknife(weights @ values.replicates)
@@ -100,10 +152,10 @@ def uncertainty(
         design=design,
         ensemble=ensemble,
         algorithm=algorithm,
-        explained_variance_error=_error_of_all(values, row_groups, linear_effects),
+        explained_variance_error=_error_of_all(values, rows, linear_effects),
         p_values=null_p_values(plain, given),
         plain=plain,
-        by_output=_errors_by_output(weights, values, row_groups, factor, design + algorithm),
+        by_output=_errors_by_output(rows.by_output(weights), factor, design + algorithm),
     )
 
 
@@ -148,36 +200,25 @@ def _variances(
     return np.stack(by_source)
 
 
-def _error_of_all(
-    values: Values, row_groups: Units | None, linear_effects: FloatArray | None
-) -> float:
+def _error_of_all(values: Values, rows: DataErrors, linear_effects: FloatArray | None) -> float:
     """Standard error of v(all)."""
-    assert values.influences is not None
     total = None if linear_effects is None else linear_effects.sum(keepdims=True)
     factor = training_factor(values.v[:1], total)[0]
-    variance = factor * data_covariance(values.influences[:1].astype(np.float64), row_groups)[0, 0]
+    variance = factor * rows.covariance(np.eye(1, len(values.v)))[0, 0]
     if values.runs is not None:
         variance += mean_covariance(values.runs[:1])[0, 0]
     return float(np.sqrt(variance))
 
 
 def _errors_by_output(
-    weights: FloatArray,
-    values: Values,
-    row_groups: Units | None,
-    factor: FloatArray,
-    others: FloatArray,
+    data: list[FloatArray] | None, factor: FloatArray, others: FloatArray
 ) -> FloatArray | None:
     """Standard errors of the effects on each output, shape (n_players, n_outputs); what is not
     the rows' is taken to be as for all outputs together."""
-    psi = values.output_influences
-    if psi is None:
+    if data is None:
         return None
-    data = [
-        np.diag(data_covariance(_combined(weights, psi[:, k]), row_groups))
-        for k in range(psi.shape[1])
-    ]
-    return np.sqrt(factor[:, None] * np.stack(data, axis=1) + np.diag(others)[:, None])
+    variances = np.stack([np.diag(each) for each in data], axis=1)
+    return np.sqrt(factor[:, None] * variances + np.diag(others)[:, None])
 
 
 def mean_covariance(runs: FloatArray) -> FloatArray:

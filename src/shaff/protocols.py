@@ -203,6 +203,25 @@ class ValueFunction(Protocol):
         ...
 
 
+class RowPass(Protocol):
+    """Some subsets, priced on rows that come in blocks: what `over_rows` of a value function
+    returns, if it has that method."""
+
+    @property
+    def n_folds(self) -> int:
+        """Models, each with rows of the sample that it has not seen."""
+        ...
+
+    @property
+    def fold_of(self) -> IntpArray:
+        """The model that has not seen each row of the sample, -1 if all have."""
+        ...
+
+    def sums(self, rows: Any, n_units: int | None) -> Any:
+        """`ErrorSums` of `MeasuredRows`, each by its model."""
+        ...
+
+
 class Design(Protocol):
     """Step 1: proposes subsets until it is content."""
 

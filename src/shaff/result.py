@@ -72,6 +72,9 @@ class EffectsResult:
         Standard error of `explained_variance`.
     n_rows : int
         Rows that v was measured on.
+    n_grown : int or None
+        Rows that the learners were grown on, where they are fewer; see ``value_rows`` of
+        `shaff.ShapleyEffects`.
     n_subsets : int
         Evaluations of v.
     estimator, design, solver : str
@@ -169,6 +172,7 @@ class EffectsResult:
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
+    n_grown: int | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -185,6 +189,7 @@ class EffectsResult:
             ("explained_variance_error", float),
             ("plain_explained_variance", float),
             ("random_state", int),
+            ("n_grown", int),
         ):
             value = getattr(self, field)
             checked[field] = None if value is None else kind(value)

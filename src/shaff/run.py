@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
 
 from shaff import inference
-from shaff._typing import FloatArray
+from shaff._typing import FloatArray, IntpArray
 from shaff._version import __version__
 from shaff._warn import warn
 from shaff._words import counted
 from shaff._work import engaged
 from shaff.checkpoint import Checkpoint, fingerprint
+from shaff.data.drawn import AllRows
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.summary import summarise
 from shaff.evaluator import Evaluator
 from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
+from shaff.measuring import Measured, measure
 from shaff.progress import Silent, progress_bar
 from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
 from shaff.result import EffectsResult
@@ -57,16 +60,24 @@ LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 
 
 def explain(
-    settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any = None
+    settings: Settings,
+    problem: Problem,
+    make: Callable[[Problem], Game],
+    model: Any = None,
+    rest: AllRows | None = None,
 ) -> tuple[EffectsResult, Played | Unplayed]:
     """From a problem to its result, and to what answers further questions; ``make`` is step 2,
-    ``model`` what it was given besides."""
+    ``model`` what it was given besides, ``rest`` rows to measure on beyond the problem's."""
     with engaged(problem.n_jobs):
-        return _explain(settings, problem, make, model)
+        return _explain(settings, problem, make, model, rest)
 
 
 def _explain(
-    settings: Settings, problem: Problem, make: Callable[[Problem], Game], model: Any
+    settings: Settings,
+    problem: Problem,
+    make: Callable[[Problem], Game],
+    model: Any,
+    rest: AllRows | None,
 ) -> tuple[EffectsResult, Played | Unplayed]:
     try:
         cast, game = _cast_and_game(settings, problem, make)
@@ -76,11 +87,12 @@ def _explain(
     checkpoint = _checkpoint(settings, cast.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.priced)
-        run = Run(settings, cast, game, evaluator)
+        columns = problem.distinct_columns() if _is_own(settings) else None
+        whole = None if rest is None else Whole(rest, problem, columns)
+        run = Run(settings, cast, game, evaluator, whole)
         result = run.result()
     evaluator.progress = Silent()
     same = interchangeable(problem, cast.kept)
-    columns = problem.distinct_columns() if _is_own(settings) else None
     result = replace(
         result,
         interchangeable=same,
@@ -126,6 +138,14 @@ def _are_many(settings: Settings, problem: Problem) -> bool:
     return settings.design.screened and 0 < most < len(problem.players)
 
 
+class Whole(NamedTuple):
+    """All rows, the sample of them as it was read, and the columns of it that play."""
+
+    rest: AllRows
+    problem: Problem
+    columns: IntpArray | None
+
+
 @dataclass
 class Run:
     """One fit, once its value function is there."""
@@ -134,11 +154,13 @@ class Run:
     cast: Cast
     game: Game
     evaluator: Evaluator
+    whole: Whole | None = None
     # Evaluations so far, and the largest standard error that the design leaves then.
     trace: list[tuple[int, float]] = field(default_factory=list)
     # What the design knew; the subsets that step 3 was given, and what it made of them.
     context: DesignContext = field(init=False)
     solved: tuple[Subsets, Effects] = field(init=False)
+    measured: Measured | None = None
 
     @property
     def problem(self) -> Problem:
@@ -148,13 +170,32 @@ class Run:
     def result(self) -> EffectsResult:
         """Design and values, solution; then what the same evaluations tell besides."""
         self.context = context = self._context()
-        proposal, values = self._price(context)
+        proposal, priced = self._price(context)
+        values = priced
+        if self.whole is not None:
+            values = replace(self._measure(self.whole, priced.subsets), means=priced.means)
         effects = self._solve(proposal, values, context)
         self.solved = proposal.subsets, effects
         linear = None if context.proxy is None else context.proxy.effects
-        errors = inference.uncertainty(effects, values, self.problem.row_groups, linear)
+        rows = None if self.measured is None else self.measured.errors_of(values.subsets)
+        errors = inference.uncertainty(effects, values, self.problem.row_groups, linear, rows)
         result = self._assemble(effects, values)
         return result if errors is None else self._with_errors(result, errors)
+
+    def _measure(self, whole: Whole, subsets: Subsets) -> Values:
+        """The values of what the design has chosen, and of Sobol indices, over all rows."""
+        wanted = Subsets.concatenate([subsets, self._sobol_subsets() or subsets[:0]]).unique()
+
+        def as_played(X: FloatArray) -> FloatArray:
+            rows = self.cast.rows(X if whole.columns is None else X[:, whole.columns])
+            return rows if self.game.encode is None else self.game.encode(rows)
+
+        progress = self.evaluator.progress
+        self.measured = measure(
+            whole.rest, whole.problem, as_played, self.game.values, wanted, progress
+        )
+        self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)
+        return self.evaluator.price(subsets)
 
     def _context(self) -> DesignContext:
         players, gains = self.problem.players, self.game.gains
@@ -176,7 +217,13 @@ class Run:
         if psi is None:
             return np.inf
         covariance = inference.data_covariance(psi.astype(np.float64), self.problem.row_groups)
-        return float(np.sqrt(covariance[0, 0]))
+        error = float(np.sqrt(covariance[0, 0]))
+        if self.whole is None:
+            return error
+        # By the rows that it will be measured on in the end.
+        rest = self.whole.rest
+        n_sample = len(rest.places)
+        return error * math.sqrt(n_sample / (n_sample + rest.share * (rest.n_rows - n_sample)))
 
     def _proxy(self) -> Proxy | None:
         """The linear game, where the data allow it.
@@ -229,16 +276,22 @@ class Run:
 
     def _sobol(self, v_all: float) -> tuple[FloatArray | None, FloatArray | None]:
         """First-order and total indices; most of their subsets have been priced already."""
-        n_players = self.evaluator.n_players
-        alone = Subsets.singletons(n_players)
-        without = alone.complement() if n_players > 1 else alone[:0]
-        wanted = Subsets.concatenate([alone, without])
-        if n_players > SOBOL_PLAYERS and self.evaluator.n_new(wanted):
+        n_players, wanted = self.evaluator.n_players, self._sobol_subsets()
+        if wanted is None:
             return None, None
         v = self.evaluator.price(wanted, influences=False).v
         # Without its only player a game is worth 0.
         rest = v[n_players:] if n_players > 1 else np.zeros(1)
         return v[:n_players], v_all - rest
+
+    def _sobol_subsets(self) -> Subsets | None:
+        """Each player alone and all but each, where that is not too many to price."""
+        n_players = self.evaluator.n_players
+        alone = Subsets.singletons(n_players)
+        without = alone.complement() if n_players > 1 else alone[:0]
+        wanted = Subsets.concatenate([alone, without])
+        too_many = n_players > SOBOL_PLAYERS and self.evaluator.n_new(wanted)
+        return None if too_many else wanted
 
     def _alone_is_more(self, first_order: FloatArray | None, v_all: float) -> tuple[str, ...]:
         if first_order is None or first_order.max() <= v_all + ALONE_MARGIN:
@@ -274,7 +327,8 @@ class Run:
             effects=self._shared(effects.effects),
             raw_effects=self._shared(effects.raw),
             explained_variance=v_all,
-            n_rows=self.problem.n_measured,
+            n_rows=self.problem.n_measured if self.measured is None else self.measured.n_rows,
+            n_grown=None if self.measured is None else len(self.problem.X),
             n_subsets=self.evaluator.n_priced,
             estimator=self.game.name,
             design=self.settings.design.name,

@@ -12,6 +12,7 @@ import numpy as np
 
 from shaff._seeds import draw_seed
 from shaff.data.columns import MIN_ROWS
+from shaff.data.drawn import ValueRows, check_value_rows
 from shaff.data.problem import FOREST_ERRORS, Reading
 from shaff.designs import find_design
 from shaff.errors import InputError
@@ -34,6 +35,8 @@ class Settings:
         Players that a fold keeps; 0 keeps all, None lets the screen decide.
     random_state : int or None
         The seed, where it was an integer.
+    value_rows : {"sample", "all"} or int
+        Rows that v is measured on.
     reading : Reading
         How the rows are read.
     """
@@ -47,6 +50,7 @@ class Settings:
     verbose: int
     checkpoint: str | os.PathLike[str] | None
     random_state: int | None
+    value_rows: ValueRows
     reading: Reading
 
     @classmethod
@@ -65,6 +69,7 @@ class Settings:
         design = find_design(given["design"])
         solver = find_solver(given["solver"], design)
         _check_numbers(given)
+        check_value_rows(given["value_rows"])
         state = given["random_state"]
         read = {k: given[k] for k in ("groups", "categorical", "cv", "n_jobs", "max_rows",
                                       "forest_error")}  # fmt: skip
@@ -78,6 +83,7 @@ class Settings:
             given["verbose"],
             given["checkpoint"],
             int(state) if _is_whole(state) else None,
+            given["value_rows"],
             Reading(draw_seed(state), **read, as_classes=as_classes, all_rows=all_rows),
         )
 

@@ -99,7 +99,7 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     (10, 1)
     """
     check_table(arrays[0])
-    n_rows = _n_rows(arrays[0])
+    n_rows = n_given_rows(arrays[0])
     if max_rows is None or n_rows <= max_rows:
         return RowSample(arrays, n_rows)
     from sklearn.utils.validation import check_consistent_length  # heavy, and rarely needed
@@ -119,7 +119,8 @@ def sample_note(n_sample: int, n_rows: int) -> str:
     )
 
 
-def _n_rows(X: Any) -> int:
+def n_given_rows(X: Any) -> int:
+    """Rows of a table of any kind; 0 for what is none."""
     shape = getattr(X, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) else 0
@@ -127,10 +128,16 @@ def _n_rows(X: Any) -> int:
 
 
 def draw_rows(n_rows: int, max_rows: int, row_groups: IntpArray | None, seed: int) -> IntpArray:
-    """Places of the drawn rows, ascending; rows of one group are drawn together."""
+    """Places of the drawn rows, ascending; rows of one group are drawn together.
+
+    Without groups one row is drawn of each of ``max_rows`` stretches of equal length, so that every
+    part of a long table, such as a day or a file, has its share.
+    """
     rng = np.random.default_rng(seed)
     if row_groups is None:
-        return np.sort(rng.choice(n_rows, max_rows, replace=False))
+        ends = np.arange(max_rows + 1) * n_rows // max_rows
+        within = np.floor(rng.random(max_rows) * np.diff(ends))
+        return np.asarray(ends[:-1] + within, dtype=np.intp)
     sizes = np.bincount(row_groups)
     order = rng.permutation(len(sizes))
     n_groups = max(2, int(np.searchsorted(np.cumsum(sizes[order]), max_rows, side="right")))

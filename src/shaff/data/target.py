@@ -88,6 +88,49 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     return _read_outputs(values, name, outputs)
 
 
+def read_values(y: Any) -> npt.NDArray[Any]:
+    """What y holds, as numbers or as objects."""
+    return _target_values(y)[0]
+
+
+def check_known(values: npt.NDArray[Any]) -> None:
+    """Refuse numbers and labels that are missing, and infinite numbers."""
+    if values.dtype.kind not in "f":
+        if any(is_missing(v) for v in values.reshape(-1).tolist()):
+            raise InputError("Input y contains NaN (missing labels): drop those rows.")
+        return
+    if np.isnan(values).any():
+        raise InputError("Input y contains NaN: drop those rows, or fill them in.")
+    if np.isinf(values).any():
+        raise InputError("Input y contains infinity: replace those values.")
+
+
+def read_more(y: Any, target: Target) -> FloatArray:
+    """The outcome of further rows as that of the first ones was read, shape (n_rows, n_outputs).
+
+    A class that the first rows do not have is none of theirs.
+
+    Examples
+    --------
+    >>> from shaff.data.target import read_more, read_target
+    >>> read_more(["yes", "perhaps"], read_target(["no", "yes", "no"], 3)).tolist()
+    [[1.0], [0.0]]
+    """
+    values = read_values(y)
+    check_known(values)
+    if target.classes is None:
+        return np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
+    known = target.classes[1:] if len(target.classes) == 2 else target.classes
+    labels = _as_whole(values.reshape(-1)).astype(str)
+    return np.asarray(labels[:, None] == np.array(known)[None], dtype=np.float64)
+
+
+def _as_whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers as such, so that a class is "1" from whatever container."""
+    whole = values.dtype.kind == "f" and np.array_equal(values, np.round(values))
+    return values.astype(np.int64) if whole else values
+
+
 def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
     """y as an array (of objects, if it is not plain numbers), its name and its columns' names."""
     native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
@@ -147,10 +190,7 @@ def _read_outputs(
     if values.dtype.kind not in "iuf":
         raise InputTypeError(f"y holds {values.dtype}: expected numbers or labels of classes.")
     numbers = values.astype(np.float64)
-    if np.isnan(numbers).any():
-        raise InputError("Input y contains NaN: drop those rows, or fill them in.")
-    if np.isinf(numbers).any():
-        raise InputError("Input y contains infinity: replace those values.")
+    check_known(numbers)
     for spread in np.ptp(numbers, axis=0).reshape(-1):
         if not 1e-100 < spread < 1e100 and spread != 0:
             raise InputError(f"The values of y spread over {spread:.0e}: rescale y.")
@@ -175,8 +215,7 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
         raise InputError("y holds labels in several columns: pass one column of classes.")
     if any(is_missing(v) for v in values.tolist()):
         raise InputError("Input y contains NaN (missing labels): drop those rows.")
-    if values.dtype.kind == "f" and np.array_equal(values, np.round(values)):
-        values = values.astype(np.int64)  # so that a class is "1" from whatever container
+    values = _as_whole(values)
     classes, codes = np.unique(values.astype(str), return_inverse=True)
     if len(classes) > MAX_CLASSES:
         raise InputError(

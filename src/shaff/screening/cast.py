@@ -14,7 +14,7 @@ from shaff._work import run_tasks
 from shaff.data.columns import Table
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
-from shaff.protocols import ValueFunction, Values
+from shaff.protocols import RowPass, ValueFunction, Values
 from shaff.screening.choice import (
     FEWEST,
     MOST,
@@ -163,6 +163,11 @@ class Together:
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means, shape (n_subsets, n_rows, n_outputs)."""
         return self._values.predict(self._of_everybody(subsets), rows)
+
+    def over_rows(self, subsets: Subsets) -> RowPass:
+        """See `RowPass`; for value functions that have one."""
+        found: RowPass = self._values.over_rows(self._of_everybody(subsets))  # type: ignore[attr-defined]
+        return found
 
     def _of_everybody(self, subsets: Subsets) -> Subsets:
         given = subsets.masks()

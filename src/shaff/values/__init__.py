@@ -19,7 +19,14 @@ from shaff.values.stack import make_stack, run_seeds
 from shaff.values.surrogate import fitted_surrogate, make_surrogate
 from shaff.values.systems import as_game
 
-__all__ = ["VALUES", "fitted_values", "is_projectable", "make_values", "split_seeds"]
+__all__ = [
+    "VALUES",
+    "fitted_values",
+    "is_projectable",
+    "make_values",
+    "measurable",
+    "split_seeds",
+]
 
 # Those of other systems are in `shaff.values.systems`.
 VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
@@ -61,6 +68,31 @@ def make_values(estimator: Any, problem: Problem) -> Game:
             f"{estimator!r}."
         )
     return make_surrogate(problem, estimator)
+
+
+def measurable(estimator: Any, cv: Any = None) -> Any:
+    """What stands for an estimator where rows outside of the sample are measured: boosting.
+
+    Examples
+    --------
+    >>> from shaff.values import measurable
+    >>> measurable(None)
+    'boosting'
+    """
+    if cv is not None and not isinstance(cv, int):
+        raise InputError(
+            "A splitter does not say which learner has not seen the rows outside of the sample: "
+            'pass a number of folds as cv, or value_rows="sample".'
+        )
+    if estimator is None or (isinstance(estimator, str) and estimator in ("auto", "boosting")):
+        return "boosting"
+    is_model = hasattr(estimator, "fit") and not is_forest(estimator)
+    if is_model and is_booster(as_regressor(estimator)):
+        return estimator
+    raise InputError(
+        'Rows outside of the sample are measured by boosting only: use estimator="boosting", a '
+        'booster, or value_rows="sample".'
+    )
 
 
 def split_seeds(estimator: str | None, problem: Problem) -> list[int]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shaff import _core
 from shaff._threads import Cancel
-from shaff._typing import BoolArray, FloatArray
+from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
@@ -18,6 +18,7 @@ from shaff.trees.binning import Bins
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.histogram_booster import Growth, HistogramBooster
+from shaff.values.boosting_steps import FoldSteps, Learnt, NewRows
 from shaff.values.categories import MeanTargets
 from shaff.values.linear_start import LinearStart
 
@@ -285,24 +286,48 @@ class BoostingFold:
         self, masks: BoolArray, X: FloatArray, shrinkage: float, cancel: Cancel, n_trees: int
     ) -> FloatArray:
         """Predictions of rows outside the data, shape (n_outputs, n_subsets, n_rows)."""
-        n_train, start = len(self.fold.train), self.start_residual(masks)
-        at_start = self._start_prediction(masks, X)
-        trees = range(n_trees)
-        out = np.empty((len(start), len(masks), len(X)))
-        for k, coding in enumerate(self.codings):
-            # New rows ride along as held-out rows with target 0: what is left is -prediction.
-            residual = np.concatenate([start[k, :, :n_train], -at_start[k]], axis=1)
-            new = coding.encode(self.columns.other(X, k))
-            codes = np.hstack([self._codes[k][:, :n_train], new])
-            _replay(coding, codes, self.train_weight, masks, residual, shrinkage, cancel, trees)
-            out[k] = -residual[:, n_train:]
-        return out
+        stops = np.full(len(masks), n_trees, dtype=np.int64)
+        steps = self.learn(masks, stops, shrinkage, cancel)
+        return np.asarray(steps.predict(self.new_rows(X), cancel)[0])
 
-    def _start_prediction(self, masks: BoolArray, X: FloatArray) -> FloatArray:
-        if self.start.linear is None:
-            return np.broadcast_to(self.mean[:, None, None], (len(self.mean), len(masks), len(X)))
-        features = self.start.linear.features(X)
-        return self.start.linear.predict(masks, features, self.start.penalty)
+    def new_rows(self, X: FloatArray) -> NewRows:
+        """Rows outside the data as `learn`'s steps take them."""
+        linear = self.start.linear
+        return NewRows(
+            [c.encode(self.columns.other(X, k)) for k, c in enumerate(self.codings)],
+            None if linear is None else linear.features(X),
+        )
+
+    def learn(
+        self,
+        masks: BoolArray,
+        n_trees: IntArray,
+        shrinkage: float,
+        cancel: Cancel,
+        halves: bool = False,
+    ) -> FoldSteps:
+        """The steps of the cells for some subsets, which stop after ``n_trees``.
+
+        The first learner has all training rows. With ``halves`` two more have one half each, as in
+        `Halves`.
+        """
+        n_train, linear = len(self.fold.train), self.start.linear
+        weight, shrinkages = [self.train_weight], [shrinkage]
+        if halves:
+            first = np.arange(n_train) < self.n_first
+            weight += [self.train_weight * first, self.train_weight * ~first]
+            shrinkages += [shrinkage / 2] * 2
+        learnt = Learnt(
+            self.codings,
+            [np.ascontiguousarray(codes[:, :n_train]) for codes in self._codes],
+            np.stack(weight),
+            np.array(shrinkages),
+            np.ascontiguousarray(self.start_residual(masks)[:, :, :n_train]),
+        )
+        if linear is None:
+            return FoldSteps(self.mean, learnt, masks, n_trees, cancel)
+        start = linear, linear.coefficients(masks, self.start.penalty)
+        return FoldSteps(start, learnt, masks, n_trees, cancel)
 
 
 def _replay(

@@ -127,9 +127,12 @@ class LinearStart:
 
     def predict(self, masks: BoolArray, features: FloatArray, penalty: float) -> FloatArray:
         """Predictions, shape (n_outputs, n_subsets, n_rows)."""
-        coefficients = self.coefficients(masks, penalty)
+        return self.apply(self.coefficients(masks, penalty), features)
+
+    def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
+        """Predictions by coefficients that are known already, of the same shape."""
         centred = features - self._offset
-        out = np.empty((coefficients.shape[2], len(masks), len(features)))
+        out = np.empty((coefficients.shape[2], len(coefficients), len(features)))
         # One by one: the bits of a product of matrices depend on how many rows they have, and a
         # value must not depend on the subsets that are priced beside it.
         for k, subset in np.ndindex(out.shape[:2]):

@@ -25,6 +25,7 @@ from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.histogram_booster import Growth, HistogramBooster
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start, in_halves
+from shaff.values.boosting_pass import BoostingPass
 from shaff.values.default_booster import default_booster
 from shaff.values.linear_start import LinearStart, Scale, choose_penalty, fits
 from shaff.values.outcome import Outcome
@@ -238,14 +239,23 @@ class ProjectedBoosting:
             out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-        return self._predict_new(self._masks(subsets), self._stages_of(subsets), new)
+        return self._predict_new(self._masks(subsets), self._stages_of(subsets)[:, 0], new)
 
     def _stages_of(self, subsets: Subsets) -> IntArray:
-        """When each subset stops: as `values` has found, or finds now."""
+        """When each subset stops, over all folds and in each: as `values` has found, or finds now;
+        shape (n_subsets, 1 + n_folds)."""
         unknown = np.array([key not in self._stage_of for key in subsets.keys()], dtype=bool)
         for _ in self._in_waves(subsets[unknown]):
             pass
-        return np.array([self._stage_of[key] for key in subsets.keys()], dtype=np.int64)
+        found = [self._stage_of[key] for key in subsets.keys()]
+        return np.array(found, dtype=np.int64).reshape(len(subsets), 1 + len(self.folds))
+
+    def over_rows(self, subsets: Subsets) -> BoostingPass:
+        """The same price on rows outside of the data: see `RowPass`."""
+        masks, stops = self._masks(subsets), self._stages_of(subsets)[:, 1:]
+        return BoostingPass(
+            self._models, masks, stops, self.shrinkage_, self._data.n_jobs, self._cancel
+        )
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -257,7 +267,7 @@ class ProjectedBoosting:
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         # Trees after which a subset stops, for rows that are predicted later.
-        self._stage_of: dict[bytes, int] = {}
+        self._stage_of: dict[bytes, IntArray] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
         # Of the probes, with all trees and the shrinkage of growing, where it is known.
         self._grown_error: float | None = None
@@ -516,7 +526,8 @@ class ProjectedBoosting:
         masks = self._masks(subsets)
         for wave in self._waves(len(masks)):
             found = self._held_out(masks[wave], corrected)
-            self._stage_of.update(zip(subsets[wave].keys(), found.stages.tolist(), strict=True))
+            stages = np.column_stack([found.stages, found.fold_stages])
+            self._stage_of.update(zip(subsets[wave].keys(), stages, strict=True))
             yield wave, found
 
     def _held_out(self, masks: BoolArray, corrected: bool = False) -> HeldOutResiduals:

@@ -31,13 +31,22 @@ class HeldOutResiduals:
     residuals : float array of shape (n_subsets, n_rows, n_outputs)
     stages : int array of shape (n_subsets,)
         The number of trees that is best over all folds.
+    fold_stages : int array of shape (n_subsets, n_folds)
+        That of each fold, by the others.
     products : float array of the shape of the residuals, or None
         Of the residuals by two halves of the training rows.
     """
 
     residuals: FloatArray
     stages: IntArray
+    fold_stages: IntArray
     products: FloatArray | None = None
+
+    def block(self, subsets: slice) -> HeldOutResiduals:
+        """Views on some of the subsets."""
+        products = None if self.products is None else self.products[subsets]
+        stages, of_folds = self.stages[subsets], self.fold_stages[subsets]
+        return HeldOutResiduals(self.residuals[subsets], stages, of_folds, products)
 
 
 class FoldReplay:
@@ -136,10 +145,11 @@ class BlockReplay:
         """Fill in each fold's residuals at the stage with the smallest error in the other folds,
         so that no row decides when its own prediction stops; and the stages of all folds."""
         subsets = np.arange(len(out.residuals))
-        for fold in self.folds:
+        for k, fold in enumerate(self.folds):
             others = [other for other in self.folds if other is not fold] or [fold]
             stage = np.sum([other.errors for other in others], axis=0).argmin(axis=0)
             test = fold.rows
+            out.fold_stages[:, k] = np.asarray(stages)[stage]
             out.residuals[:, test] = fold.kept[stage, :, subsets].transpose(0, 2, 1)
             if fold.products is not None and out.products is not None:
                 out.products[:, test] = fold.products[stage, :, subsets].transpose(0, 2, 1)
@@ -179,6 +189,7 @@ def replay_stages(
     out = HeldOutResiduals(
         np.zeros(shape),
         np.zeros(len(masks), dtype=np.int64),
+        np.zeros((len(masks), len(models)), dtype=np.int64),
         np.zeros(shape) if products else None,
     )
     parts = [slice(k, k + BLOCK_SUBSETS) for k in range(0, len(masks), BLOCK_SUBSETS)]
@@ -194,6 +205,5 @@ def replay_stages(
         for block in blocks:
             block.end_stage(stage)
     for part, block in zip(parts, blocks, strict=True):
-        some = None if out.products is None else out.products[part]
-        block.stop(HeldOutResiduals(out.residuals[part], out.stages[part], some), stages)
+        block.stop(out.block(part), stages)
     return out
