@@ -223,7 +223,9 @@ def scheduler() -> Record:
         cluster = start(CLUSTER, 18786)
         cluster.stdout.readline()
         first = start(DRIVER, 18786, folder)
-        when_half_is_priced(folder, n_files(whole), lambda: stop(cluster)).join()
+        watcher = when_half_is_priced(folder, n_files(whole), lambda: stop(cluster))
+        while watcher.is_alive() and first.poll() is None:
+            watcher.join(0.1)
         _, words = first.communicate()
         saved = priced_in(folder)[0]
         cluster = start(CLUSTER, 18787)

@@ -245,10 +245,10 @@ def test_a_value_does_not_depend_on_its_block(name):
     """Else it would depend on the number of workers."""
     exp = experiment_1a(n=80, random_state=0)
     game = make_values(name, Problem.of(exp.X, exp.y, random_state=0)).values
-    subsets = Subsets.from_masks(np.random.default_rng(0).random((6, 15)) < 0.5)
+    subsets = Subsets.from_masks(np.random.default_rng(0).random((24, 15)) < 0.5)
     whole = game.values(subsets, influences=True)
-    for size in (1, 2, 3):
-        parts = [game.values(subsets[k : k + size], influences=True) for k in range(0, 6, size)]
+    for size in (1, 7, 10):
+        parts = [game.values(subsets[k : k + size], influences=True) for k in range(0, 24, size)]
         assert np.concatenate([part.v for part in parts]).tobytes() == whole.v.tobytes()
         psi = np.concatenate([part.influences for part in parts])
         assert psi.tobytes() == whole.influences.tobytes()

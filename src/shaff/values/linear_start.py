@@ -131,15 +131,13 @@ class LinearStart:
 
     def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
         """Predictions by coefficients that are known already, of the same shape."""
-        if len(coefficients) == 1:
-            # BLAS adds up a vector in another order than the rows of a matrix.
-            return self.apply(np.repeat(coefficients, 2, axis=0), features)[:, :1]
-        return np.stack(
-            [
-                self.y_mean[k] + coefficients[:, :, k] @ (features - self._offset).T
-                for k in range(coefficients.shape[2])
-            ]
-        )
+        centred = features - self._offset
+        out = np.empty((coefficients.shape[2], len(coefficients), len(features)))
+        # One by one: the bits of a product of matrices depend on how many rows they have, and a
+        # value must not depend on the subsets that are priced beside it.
+        for k, subset in np.ndindex(out.shape[:2]):
+            out[k, subset] = self.y_mean[k] + centred @ coefficients[subset, :, k]
+        return out
 
     def _standardise(self, features: FloatArray) -> FloatArray:
         Z = np.nan_to_num((features - self._mean) / self._scale, nan=0.0)
