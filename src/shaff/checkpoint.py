@@ -192,6 +192,8 @@ def _from_bytes(data: bytes) -> tuple[Values, bool] | None:
         return None
     with np.load(io.BytesIO(body), allow_pickle=False) as saved:
         arrays: dict[str, Any] = dict(saved)
+    if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
+        return None  # of a version that knows more
     with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")
     return Values(Subsets.from_masks(masks), **arrays), with_rows
 
