@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.fresh import squared_errors
 from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.fresh import squared_errors
 from shaff import ShapleyEffects
 from shaff.data.problem import Problem, Views
 from shaff.errors import InputError
