@@ -2,8 +2,6 @@
 
 import joblib
 import pytest
-from joblibspark import register_spark
-from pyspark.sql import SparkSession
 
 from shaff import ShapleyEffects
 from shaff.datasets import load_diabetes
@@ -11,6 +9,10 @@ from shaff.datasets import load_diabetes
 
 @pytest.mark.filterwarnings("default")
 def test_fits_are_the_same_bits():
+    # Collected with the other files, which do without these.
+    from joblibspark import register_spark
+    from pyspark.sql import SparkSession
+
     X, y, _ = load_diabetes()
     est = ShapleyEffects("forest", random_state=0, n_subsets=40)
     here = est.fit(X, y).effects_.tobytes()

@@ -56,8 +56,8 @@ def test_a_fit_carries_an_account_of_its_data(fitted):
 
 
 def test_rows_that_were_left_out_are_counted():
-    X, y = np.random.default_rng(0).normal(size=(120, 2)), np.arange(120.0)
-    weight = np.r_[np.zeros(20), np.ones(100)]
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y, weight = X.sum(axis=1), np.r_[np.zeros(20), np.ones(100)]
     result = ShapleyEffects("forest", max_rows=60, random_state=0).fit(X, y, weight).result_
     assert result.data.n_given == 120
     assert result.data.n_rows == result.n_rows < 60

@@ -47,7 +47,7 @@ class ManyEffects:
     >>> from shaff import explain_many
     >>> from shaff.datasets import load_diabetes
     >>> X, y, names = load_diabetes()
-    >>> many = explain_many(X, y, by=X[:, 1] > 0, estimator="smooth", random_state=0)
+    >>> many = explain_many(X, y, by=X[:, 1] > 1, estimator="smooth", random_state=0)
     >>> list(many.results), many.failures
     (['False', 'True'], {})
     """
@@ -89,7 +89,7 @@ class ManyEffects:
         >>> from shaff import explain_many
         >>> from shaff.datasets import load_diabetes
         >>> X, y, names = load_diabetes()
-        >>> many = explain_many(X, y, by=X[:, 1] > 0, estimator="smooth", random_state=0)
+        >>> many = explain_many(X, y, by=X[:, 1] > 1, estimator="smooth", random_state=0)
         >>> many.to_frame("polars").shape
         (20, 11)
         """
