@@ -109,6 +109,54 @@ def replay_problem(rng: np.random.Generator) -> Arguments:
     }
 
 
+def steps_problem(rng: np.random.Generator) -> Arguments:
+    """Learn from some rows, predict others."""
+    a = replay_problem(rng)
+    (p, n), subsets = a["codes"].shape, len(a["subsets"])
+    learners, new, n_trees = (int(rng.integers(0, high)) for high in (4, 9, len(a["tree_offset"])))
+    return {
+        **a,
+        "weight": rng.choice([1.0, 2.0, 0.0], (learners, n)),
+        "shrinkage": rng.choice([0.0, 1.0], learners),
+        "n_trees": rng.integers(0, n_trees + 1, subsets),
+        "new_codes": rng.integers(0, 9, (p, new)).astype(np.uint16),
+        "out": np.zeros((learners, subsets, new)),
+    }
+
+
+def learn_and_predict(*, new_codes: Any, out: Any, cancel: Any, **learning: Any) -> None:
+    steps = _core.learn_boosting(**learning, cancel=cancel)
+    _core.predict_boosting(steps, new_codes, out, cancel)
+
+
+def growing_problem(rng: np.random.Generator) -> Arguments:
+    n, p = int(rng.integers(0, 80)), int(rng.integers(0, 4))
+    n_bins = rng.integers(1, 9, p).astype(np.int32)
+    return {
+        "bins": (rng.random((p, n)) * (n_bins[:, None] + 1)).astype(np.uint8),
+        "n_bins": n_bins,
+        "categorical": flags(rng, p),
+        "weight": rng.choice([1.0, 2.0, 0.0], n if rng.random() < 0.5 else 0),
+        "learning_rate": 0.5,
+        "shrinkage": float(rng.choice([0.0, 1.0])),
+        "max_features": float(rng.choice([0.3, 1.0])),
+        "min_samples_leaf": int(rng.integers(1, 6)),
+        "max_leaf_nodes": int(rng.integers(2, 9)),
+        "first_tree": int(rng.integers(0, 3)),
+        "n_trees": int(rng.integers(0, 4)),
+        "seed": int(rng.integers(2**63)),
+        "residual": rng.normal(size=n),
+        "cancel": np.zeros(1, dtype=np.uint8),
+    }
+
+
+def grow(**arguments: Any) -> None:
+    """Grow, and put back what the trees have taken: the residuals are as before."""
+    trees, residual = _core.grow_trees(**arguments), arguments["residual"]
+    found = predicted(arguments["bins"], np.ravel(arguments["n_bins"]), *trees)
+    residual += found.reshape(residual.shape)
+
+
 def expectation_problem(rng: np.random.Generator) -> Arguments:
     n, p, outputs = int(rng.integers(1, 20)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
     nodes, offsets = random_trees(rng, p)
@@ -242,6 +290,63 @@ def replay_left(a: Arguments, node: int, column: int, row: int) -> bool:
     return code < 64 * len(words) and has(words, code)
 
 
+def learnt(a: Arguments) -> dict[str, np.ndarray]:
+    """New rows ride along with the training rows, from 0."""
+    n, out = a["codes"].shape[1], np.zeros_like(a["out"])
+    codes = np.hstack([a["codes"], a["new_codes"]])
+    for (k, u), _ in np.ndenumerate(out[:, :, 0] if out.size else np.zeros(out.shape[:2])):
+        some = a["tree_offset"].ravel()[: max(int(a["n_trees"].ravel()[u]), 0) + 1]
+        start = np.append(a["residual"][u], np.zeros(out.shape[2]))
+        one = {
+            "codes": codes,
+            "weight": a["weight"][k],
+            "shrinkage": float(a["shrinkage"].ravel()[k]),
+            "subsets": a["subsets"][u : u + 1],
+            "residual": start[None],
+            "tree_offset": some,
+        }
+        out[k, u] = -replay({**a, **one})["residual"][0, n:]
+    return {"out": a["out"] + out}
+
+
+def predicted(
+    bins: np.ndarray,
+    n_bins: np.ndarray,
+    feature: np.ndarray,
+    cut: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    missing_left: np.ndarray,
+    category_set: np.ndarray,
+    value: np.ndarray,
+    gain: np.ndarray,
+    count: np.ndarray,
+    set_words: np.ndarray,
+    tree_offset: np.ndarray,
+) -> np.ndarray:
+    """Sum of the leaves that each row falls into."""
+
+    def goes_left(node: int, bin_: int) -> bool:
+        if bin_ == n_bins[feature[node]]:
+            return bool(missing_left[node])
+        if category_set[node] >= 0:
+            return bool(int(set_words[category_set[node], bin_ // 64]) >> (bin_ % 64) & 1)
+        return bool(bin_ <= cut[node])
+
+    def leaf(node: int, row: int) -> int:
+        while feature[node] >= 0:
+            inside = goes_left(node, int(bins[feature[node], row]))
+            node = left[node] if inside else right[node]
+        return node
+
+    roots = [int(root) for root in tree_offset[:-1]]
+    return np.array([sum(value[leaf(root, row)] for root in roots) for row in range(bins.shape[1])])
+
+
+def unchanged(a: Arguments) -> dict[str, np.ndarray]:
+    return {"residual": a["residual"]}
+
+
 def expectation(a: Arguments) -> dict[str, np.ndarray]:
     sums = a["sums"].copy()
     for k, known in enumerate(a["known"]):
@@ -358,18 +463,20 @@ def not_contiguous(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 # The fuzz ---------------------------------------------------------------------------------------
 
 Oracle = Callable[[Arguments], Arguments]
-CALLS: dict[str, tuple[Callable[[np.random.Generator], Arguments], Oracle]] = {
-    "project_forest": (forest_problem, project),
-    "replay_boosting": (replay_problem, replay),
-    "add_tree_expectation": (expectation_problem, expectation),
-    "count_path_subsets": (path_problem, paths),
+CALLS: dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator], Arguments], Oracle]] = {
+    "project_forest": (_core.project_forest, forest_problem, project),
+    "replay_boosting": (_core.replay_boosting, replay_problem, replay),
+    "learn_boosting": (learn_and_predict, steps_problem, learnt),
+    "grow_trees": (grow, growing_problem, unchanged),
+    "add_tree_expectation": (_core.add_tree_expectation, expectation_problem, expectation),
+    "count_path_subsets": (_core.count_path_subsets, path_problem, paths),
 }
 
 
 def attempt(name: str, seed: int) -> str:
     """One call: "right", "refused" or "WRONG"."""
     rng = np.random.default_rng(seed)
-    make, oracle = CALLS[name]
+    call, make, oracle = CALLS[name]
     arguments = make(rng)
     kinds = {k: v.dtype for k, v in arguments.items() if isinstance(v, np.ndarray)}
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -381,7 +488,7 @@ def attempt(name: str, seed: int) -> str:
         try:
             # What is converted is read as the core reads it.
             before = {k: v.astype(kinds[k]) if k in kinds else v for k, v in arguments.items()}
-            found = getattr(_core, name)(**arguments)
+            found = call(**arguments)
         except REFUSALS:
             return "refused"
         expected = oracle(before)
