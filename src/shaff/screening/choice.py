@@ -17,16 +17,18 @@ from shaff.values.default_booster import default_booster
 
 # A null column passes a test with this probability, and no more than 0.14 columns are expected to
 # pass it among all: a squared correlation past 10.2 / n up to 100 columns, more beyond.
+# Stricter, and weak effects are lost (`benchmarks.wide retention`).
 LEVEL, FALSE_ALARMS = 0.0014, 0.14
 # A split gain stands out if it is above the median of those that are not 0 by so many median
 # absolute deviations, and so many times their mean: with many columns most gains are 0, and beside
-# those any gain would.
+# those any gain would. Lower, and noise plays by name (`benchmarks.wide time`).
 GAIN_MADS, GAIN_MEANS = 4.0, 3.0
 # So many a fold keeps whatever the tests say, and no more than so many; and so many play by name,
 # unless tests are sure of more.
 # Fewer lose weak effects (`benchmarks.wide retention`), more take time (`benchmarks.wide time`).
 FEWEST, MOST = 25, 60
-# The booster whose gains are looked at: quick, and small trees.
+# The booster whose gains are looked at: quick, and small trees. Fewer, and bent effects are lost
+# (`benchmarks.wide retention`).
 SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
 
 

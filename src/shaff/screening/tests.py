@@ -15,12 +15,15 @@ from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
 
 RankArray = npt.NDArray[np.float32]
 # Waves of a column's ranks that y is compared with, beside the column and its square.
+# Fewer miss what turns more than once (`benchmarks.wide retention`).
 WAVES = 4
 # A block of columns is tested together where it has this many rows a column.
+# Fewer rows, and the test finds noise (`benchmarks.wide nulls`).
 ROWS_PER_COLUMN = 4
-# Columns at a time.
+# Columns at a time: memory only (`benchmarks.wide time`).
 BLOCK = 256
 # Ridge penalty, a share of the rows, of the curves that are taken off before looking again.
+# Smaller takes noise off, larger hides weak effects (`benchmarks.wide retention`).
 CURVE_PENALTY = 0.05
 
 

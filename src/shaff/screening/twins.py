@@ -9,7 +9,8 @@ from scipy.sparse.csgraph import connected_components
 from shaff._typing import FloatArray, IntpArray
 from shaff.data.problem import Problem
 
-# Correlation from which on one column stands for another.
+# Correlation from which on one column stands for another. Lower names neighbours that differ
+# (tests/test_wide.py).
 SAME = 0.99
 
 
