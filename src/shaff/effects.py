@@ -91,8 +91,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     categorical : "auto" or list of columns
         Columns of categories. "auto": strings and categorical types.
     cv : int, splitter or None
-        Folds of projected boosting; None means five, or eight between 5000 and 20 000 rows. With
-        a splitter "auto" takes boosting; forests are measured out of bag and do without it.
+        Folds of projected boosting; None means five. With a splitter "auto" takes boosting;
+        forests are measured out of bag and do without it.
     n_jobs : int or None
         Threads, -1 for all cores. The result is the same for any number.
     random_state : int, RandomState or None

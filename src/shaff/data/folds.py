@@ -15,9 +15,6 @@ from shaff.errors import InputError, as_user_errors
 
 # Fewer folds train on fewer rows, more take time (`benchmarks.truth`, `benchmarks.seeds`).
 DEFAULT_FOLDS = 5
-# Between these numbers of rows learners gain by more of them: fewer rows are averaged over several
-# splits, and of more rows four fifths tell as much (`benchmarks.accuracy --experiment 2`).
-MORE_FOLDS, MORE_FROM, MORE_TO = 8, 5000, 20_000
 Splits = list[tuple[IntArray, IntArray]]
 
 
@@ -93,18 +90,6 @@ def _n_folds(n_units: int, cv: int | None) -> int:
     if not 2 <= cv <= n_units:
         raise InputError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
     return cv
-
-
-def learners_folds(n_rows: int) -> int | None:
-    """Folds of our own learners where none were asked for; None leaves it to `make_folds`.
-
-    Examples
-    --------
-    >>> from shaff.data.folds import learners_folds
-    >>> learners_folds(1000), learners_folds(10_000), learners_folds(100_000)
-    (None, 8, None)
-    """
-    return MORE_FOLDS if MORE_FROM < n_rows <= MORE_TO else None
 
 
 def read_cv(

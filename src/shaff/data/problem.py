@@ -21,7 +21,7 @@ from shaff._typing import (
     say_nothing,
 )
 from shaff.data.columns import Groups, Table, is_frame, read_players, read_table, take_rows
-from shaff.data.folds import Fold, Splits, learners_folds, make_folds, read_cv
+from shaff.data.folds import Fold, Splits, make_folds, read_cv
 from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
 from shaff.data.target import Target, read_target
 from shaff.errors import InputError
@@ -199,8 +199,7 @@ class Problem:
 
     def folds(self, seed: int) -> tuple[Fold, ...]:
         """The folds of a run with this seed."""
-        cv = learners_folds(len(self.X)) if self.cv is None and self.row_groups is None else self.cv
-        return make_folds(len(self.X), cv, self.row_groups, draw_seed(seed), self.y)
+        return make_folds(len(self.X), self.cv, self.row_groups, draw_seed(seed), self.y)
 
     def visible(self, train: IntArray) -> BoolArray:
         """Columns that a learner may see which is trained on these rows, shape (n_columns,)."""

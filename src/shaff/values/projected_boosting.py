@@ -75,9 +75,8 @@ class ProjectedBoosting:
     ----------
     problem : Problem
         With several outputs there is a booster for each, and v sums errors and variances. Folds
-        are those of its ``cv``, by default five, or eight between 5000 and 20 000 rows; rows of
-        one group stay in one fold; integer weights count as repeated rows; the results are the
-        same bits for any ``n_jobs``.
+        are those of its ``cv``, by default five; rows of one group stay in one fold; integer
+        weights count as repeated rows; the results are the same bits for any ``n_jobs``.
     estimator : regressor of scikit-learn (HistGradientBoosting), LightGBM, XGBoost or CatBoost
         Cloned for each fold and held to one thread. None is `default_booster`, whose number of
         trees is chosen on held-out rows.
