@@ -278,7 +278,7 @@ def shapes_of(
         return None
     problem = cast.problem
     mean, rows = _mean(problem), some_rows(len(problem.X))
-    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) - mean
+    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) + (problem.y.mean() - mean)
     values, least = effects.linear_map @ centred, _negligible(problem, mean)
     found = {}
     for k, player in enumerate(cast.kept):

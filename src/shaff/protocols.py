@@ -22,9 +22,10 @@ from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
 from shaff.trees.forest import Forest
 
-# Rows whose conditional means are kept, for the directions of the effects. Fewer make these a
-# matter of luck, more take memory (`benchmarks.local --directions`).
-MAX_KEPT = 1000
+# Rows whose conditional means are kept, for the directions of the effects and for null tests. Fewer
+# make these a matter of luck (`benchmarks.local --directions`, `benchmarks.wide nulls`), more take
+# memory.
+MAX_KEPT = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,8 @@ class Values:
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
     means : float32 array of shape (n_subsets, n_some_rows, 1) or None
-        Conditional means of the rows of `some_rows`, out of sample, with a single output.
+        Conditional means of the rows of `some_rows`, out of sample, with a single output; less the
+        mean of y over all rows, whatever their weight, so that no digit is lost.
     """
 
     subsets: Subsets
@@ -95,13 +97,13 @@ class Values:
 
 
 def some_rows(n_rows: int) -> IntpArray:
-    """Places of rows whose conditional means are kept: all, or 1000 that are evenly spread.
+    """Places of rows whose conditional means are kept: all, or 4000 that are evenly spread.
 
     Examples
     --------
     >>> from shaff.protocols import some_rows
     >>> len(some_rows(300)), len(some_rows(10_000))
-    (300, 1000)
+    (300, 4000)
     """
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_KEPT)).round().astype(np.intp))
 

@@ -24,8 +24,17 @@ from shaff.evaluator import Evaluator
 from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.measuring import Measured, measure
+from shaff.null_test import gains, joint_p_values, nested_p_values
 from shaff.progress import Silent, progress_bar
-from shaff.protocols import DesignContext, Effects, Game, Proposal, SolverContext, Values
+from shaff.protocols import (
+    MAX_KEPT,
+    DesignContext,
+    Effects,
+    Game,
+    Proposal,
+    SolverContext,
+    Values,
+)
 from shaff.result import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -179,8 +188,38 @@ class Run:
         linear = None if context.proxy is None else context.proxy.effects
         rows = None if self.measured is None else self.measured.errors_of(values.subsets)
         errors = inference.uncertainty(effects, values, self.problem.row_groups, linear, rows)
+        if errors is not None:
+            errors = replace(errors, p_values=self._null_test(errors.p_values))
         result = self._assemble(effects, values)
         return result if errors is None else self._with_errors(result, errors)
+
+    def _null_test(self, of_effects: FloatArray) -> FloatArray:
+        """P-values of the effects alone; with the gains of each player alone and as the last to
+        come where these are known for every row: of many rows the effects tell enough."""
+        problem = self.problem
+        if self.measured is not None or len(problem.X) > MAX_KEPT:
+            return of_effects
+        found = self._gains()
+        if found is None:
+            return of_effects
+        nested = nested_p_values(found, problem.weight, problem.row_groups)
+        return joint_p_values(nested, of_effects)
+
+    def _gains(self) -> FloatArray | None:
+        """See `shaff.null_test.gains`; None without the means of the rows."""
+        wanted, full = self._sobol_subsets(), Subsets.full(self.evaluator.n_players)
+        last = self.evaluator.price(full).means
+        means = None if wanted is None or last is None else self.evaluator.price(wanted).means
+        if means is None or last is None:
+            return None
+        centre = self.problem.y.mean()
+        left = self.problem.y[:, 0] - centre
+        alone, without = np.split(means[:, :, 0].astype(np.float64), [full.n_players])
+        nothing = self.game.values.predict(full.complement())[:, :, 0] - centre
+        found = gains(left, nothing, alone)
+        if len(without):  # one player alone is also the last to come
+            found += gains(left, without, last[:, :, 0].astype(np.float64))
+        return found
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
         """The values of what the design has chosen, and of Sobol indices, over all rows."""

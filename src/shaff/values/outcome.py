@@ -171,7 +171,7 @@ class Outcome:
             del found["plain"]
         self._nothing_for_nothing(subsets, found)
         if influences and means is not None and means.shape[2] == 1:
-            found["means"] = means.astype(np.float32)
+            found["means"] = (means - self.y.mean()).astype(np.float32)
         return Values(subsets, **{name: a for name, a in found.items() if a is not None})
 
     def _nothing_for_nothing(
