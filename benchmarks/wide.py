@@ -5,6 +5,7 @@
     python -m benchmarks.wide bounds    --out bounds.jsonl    [--seeds 0 20]
     python -m benchmarks.wide optimism  --out optimism.jsonl  [--seeds 0 10]
     python -m benchmarks.wide time      --out time.jsonl      [--seeds 0 1]
+    python -m benchmarks.wide large     --out large.jsonl     [--cases p5000] [--seeds 0 1]
     python -m benchmarks.wide designs   --out designs.jsonl   [--seeds 0 10]
     python -m benchmarks.wide report    --out any.jsonl
 
@@ -17,6 +18,8 @@ was stopped goes on where it was. `report` prints what a file has so far, with s
 - bounds: the same with whole fits: how often are the upper bounds of dropped columns right;
 - optimism: v of all, beside v of the same models on 20 000 fresh rows ("p40 quick": on 4000);
 - time: 20 true columns among p, n = 5000: CPU seconds, memory, and how many are in the top 25;
+- large: the same with n = 20 000, up to 5000 columns; memory is the peak of the process, so that a
+  case by itself tells its own;
 - designs: error of the effects that the design leaves by number of players, and its CPU time.
 """
 
@@ -150,15 +153,24 @@ def run_optimism(case: str, seed: int) -> Record:
 # Time and memory -------------------------------------------------------------------------------
 
 TIMED = {f"p{p}": p for p in (100, 400, 2000)}
+LARGE = {f"p{p}": p for p in (200, 1000, 5000)}
 
 
 def run_time(case: str, seed: int) -> Record:
-    """20 true columns of 5000 rows, half of them bent, with effects of 0.04 each."""
-    p, rng = TIMED[case], np.random.default_rng([seed, 14])
-    X = rng.standard_normal((5000, p))
+    return time_fit(5000, TIMED[case], seed)
+
+
+def run_large(case: str, seed: int) -> Record:
+    return time_fit(20_000, LARGE[case], seed)
+
+
+def time_fit(n: int, p: int, seed: int) -> Record:
+    """20 true columns, half of them bent, with effects of 0.04 each."""
+    rng = np.random.default_rng([seed, 14])
+    X = rng.standard_normal((n, p))
     columns = rng.permutation(p)[:20]
     parts = [shape(k // 10 * (1 + k % 3), X[:, j], True) for k, j in enumerate(columns)]
-    y = np.sqrt(0.04) * np.sum(parts, axis=0) + np.sqrt(0.2) * rng.standard_normal(5000)
+    y = np.sqrt(0.04) * np.sum(parts, axis=0) + np.sqrt(0.2) * rng.standard_normal(n)
     started = time.perf_counter()
     result = fit(Data(X, y, [], {}), seed, n_jobs=2)
     return {
@@ -220,6 +232,7 @@ COMMANDS: dict[str, tuple[dict[str, Any], Callable[[str, int], Record]]] = {
     "bounds": (WIDE, run_bounds),
     "optimism": (OPTIMISM, run_optimism),
     "time": (TIMED, run_time),
+    "large": (LARGE, run_large),
     "designs": (DESIGNS, run_design),
 }
 
@@ -290,6 +303,11 @@ def bound_figures(r: Record) -> dict[str, float]:
     }
 
 
+def time_figures(r: Record) -> dict[str, float]:
+    names = ("wall", "found", "n_players", "n_subsets", "error")
+    return {k: r[k] for k in names} | {"MiB": r["mib"]}
+
+
 FIGURES: dict[str, Callable[[Record], dict[str, float]]] = {
     "nulls": null_figures,
     "retention": lambda r: {
@@ -302,9 +320,8 @@ FIGURES: dict[str, Callable[[Record], dict[str, float]]] = {
         "fresh": r["fresh"],
         "held out - fresh": r["held_out"] - r["fresh"],
     },
-    "time": lambda r: (
-        {k: r[k] for k in ("wall", "found", "n_players", "n_subsets", "error")} | {"MiB": r["mib"]}
-    ),
+    "time": time_figures,
+    "large": time_figures,
     "designs": lambda r: {k: r[k] for k in ("budget", "error", "largest")},
 }
 
