@@ -5,8 +5,8 @@
     python -m benchmarks.engines --sizes quick  # all of it in a few minutes, figures of no weight
     python -m benchmarks.engines --report engines.jsonl
 
-Each case leaves a line in the file, and what the file has is skipped. The end is a table of what
-was asked and measured.
+Each case is a process of its own and leaves a line in the file; what the file has is skipped. The
+end is a table of what was asked and measured.
 
 - ``dask``, ``ray``: a job of about a CPU minute on two workers. Same bits as one process? CPU
   seconds of driver, engine and workers together, beside those of one process, on one core and in
@@ -25,7 +25,10 @@ was asked and measured.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import warnings
 from hashlib import sha256
 from pathlib import Path
@@ -124,10 +127,19 @@ CASES = {
 
 
 def run(case: str, sizes: str) -> Record:
+    """In a process of its own: neither memory nor threads of other cases are in its figures."""
     print(f"{case} ({sizes}) …", flush=True)
+    words = [sys.executable, "-m", "benchmarks.engines", "--cases", case, "--sizes", sizes]
+    said = subprocess.run([*words, "--child"], stdout=subprocess.PIPE, text=True, check=True)
+    record: Record = json.loads(said.stdout.splitlines()[-1])
+    return record
+
+
+def run_here(case: str, sizes: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return CASES[case](SIZES[sizes])
+        record = CASES[case](SIZES[sizes])
+    print("\n" + json.dumps(record), flush=True)
 
 
 # The table ----------------------------------------------------------------------------------------
@@ -206,7 +218,10 @@ def main() -> None:
     parser.add_argument("--sizes", default="full", choices=list(SIZES))
     parser.add_argument("--out", type=Path, default=Path("engines.jsonl"))
     parser.add_argument("--report", type=Path, help="print the table of a file, run nothing")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.child:
+        return run_here(*arguments.cases, arguments.sizes)
     if arguments.report is None:
         fill(
             arguments.out,

@@ -203,13 +203,18 @@ def test_a_scheduler_that_is_gone_ends_all_tasks_with_a_sentence(monkeypatch):
 
     monkeypatch.setattr(_work, "PATIENCE", 0.01)
     monkeypatch.setenv("PYTHONPATH", HELPERS)
-    words = [sys.executable, "-c", CLUSTER]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
-        address = cluster.stdout.readline().strip()
-        with distributed.Client(address, timeout=1), joblib.parallel_config(backend="dask"):
-            with engaged(None):
-                engine, shared = _work.current_engine(), Shared(x=np.zeros(1))
-                found = dict(stream_outcomes(engine, engine_tasks.deadly, shared, [(0,), (1,)]))
+    words, pipe = [sys.executable, "-c", CLUSTER], subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as cluster:
+        address, shared = cluster.stdout.readline().strip(), Shared(x=np.zeros(1))
+        with (
+            distributed.Client(address, timeout=1),
+            joblib.parallel_config(backend="dask"),
+            engaged(None),
+        ):
+            tasks = stream_outcomes(
+                _work.current_engine(), engine_tasks.deadly, shared, [(0,), (1,)]
+            )
+            found = dict(tasks)
     assert cluster.returncode == -signal.SIGKILL
     assert sorted(found) == [0, 1]
     for outcome in found.values():
