@@ -195,8 +195,11 @@ def killed_again_and_again(sizes: Sizes) -> Record:
 
 
 def _to_its_end(job: Job, folder: str) -> tuple[str, int, int]:
-    found = start(RUN, job.n_rows, job.n_subsets, folder).communicate()[0].strip()
-    return found, *priced_in(folder)
+    process = start(RUN, job.n_rows, job.n_subsets, folder)
+    found, words = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"a run that nobody killed has failed: {words}")
+    return found.strip(), *priced_in(folder)
 
 
 def _is_killed(job: Job, folder: str, after: float) -> bool:
