@@ -2,17 +2,22 @@
 
     pip install "shaff[distributed]"
     python -m benchmarks.engines [--cases dask ray dask_killed ...] [--out engines.jsonl]
+    python -m benchmarks.engines --sizes quick  # all of it in a few minutes, figures of no weight
     python -m benchmarks.engines --report engines.jsonl
 
-Each case leaves a line in the file, and what the file has is skipped.
+Each case is a process of its own and leaves a line in the file; what the file has is skipped. The
+end is a table of what was asked and measured.
 
 - ``dask``, ``ray``: a job of about a CPU minute on two workers. Same bits as one process? CPU
-  seconds of driver, engine and workers together, beside those of one process in the same run: what
-  shipping, messages and second imports cost, whatever else the machine is doing.
+  seconds of driver, engine and workers together, beside those of one process, on one core and in
+  two threads: what shipping, messages and the engine's own threads cost. Both cores at work may
+  each be slower than one alone, for which no engine is to blame: two threads tell that.
 - ``dask_killed``, ``ray_killed``: one of the workers gets SIGKILL when half is priced.
 - ``scheduler``: Dask's scheduler gets SIGKILL when half is priced; the run ends with a sentence; a
-  new cluster goes on from the checkpoint. Same bits? Is any subset in the checkpoint twice?
-- ``segments``: 50 segments, one of them broken, by one worker and by two, in turns.
+  new cluster goes on from the checkpoint. Same bits? Is any subset in the checkpoint twice, any
+  file written again?
+- ``segments``: 50 segments, one of them broken, by one Dask worker and by two, in turns; beside
+  them how much faster two processes that share nothing are on this machine (``ceiling``).
 - ``soak``: memory of one process over 200 fits.
 - ``kills``: a checkpointed run gets SIGKILL 20 times at random moments; same bits at the end?
 """
@@ -22,341 +27,208 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import polars as pl
 import psutil
 
+from benchmarks.engine_faults import killed_again_and_again, scheduler_killed, worker_killed
+from benchmarks.engine_jobs import ENGINES, SIZES, Job, Sizes, ceiling, dask, measured
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects, explain_many
-from shaff.checkpoint import Checkpoint
-from shaff.datasets import experiment_1a, experiment_2
+from shaff.datasets import experiment_1a
 
-PRICED = 400
-KILLS = 20
+BROKEN = 7  # the segment that fails
 
 
-def job(n_rows: int = 10_000, n_subsets: int = PRICED, checkpoint: Any = None) -> str:
-    """A hash of what a fit of projected boosting gives."""
-    exp = experiment_2(n=n_rows, random_state=0)
-    est = ShapleyEffects(
-        "boosting", n_subsets=n_subsets, tol=1e-9, random_state=0, checkpoint=checkpoint
-    )
-    result = est.fit(exp.X, exp.y).result_
-    return sha256(result.effects.tobytes() + result.covariance.tobytes()).hexdigest()[:16]
-
-
-# Engines ------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def dask(n_workers: int = 2) -> Iterator[Any]:
-    import distributed
-
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-        joblib.parallel_config(backend="dask"),
-    ):
-        yield lambda: list(client.run(os.getpid).values())
-
-
-@contextmanager
-def ray(n_workers: int = 2) -> Iterator[Any]:
-    import ray as engine
-    from ray.util.joblib import register_ray
-
-    os.environ["RAY_AUTH_MODE"] = "disabled"
-    engine.init(num_cpus=n_workers, include_dashboard=False, log_to_driver=False)
-    register_ray()
-    try:
-        with joblib.parallel_config(backend="ray", n_jobs=n_workers):
-            yield _ray_workers
-    finally:
-        engine.shutdown()
-
-
-def _ray_workers() -> list[int]:
-    """Those that are at a task of ours."""
-    children = psutil.Process().children(recursive=True)
-    return [p.pid for p in children if p.name().startswith("ray::work")]
-
-
-ENGINES = {"dask": dask, "ray": ray}
-
-
-def cpu_seconds() -> float:
-    """Of this process and of all below it that live."""
-    here = psutil.Process()
-    total = 0.0
-    for process in [here, *here.children(recursive=True)]:
-        try:
-            times = process.cpu_times()
-            total += times.user + times.system
-        except psutil.NoSuchProcess:
-            pass
-    return total
-
-
-def measured(work: Any) -> tuple[Any, float, float]:
-    cpu, wall = cpu_seconds(), time.perf_counter()
-    found = work()
-    return found, cpu_seconds() - cpu, time.perf_counter() - wall
-
-
-# Cases --------------------------------------------------------------------------------------------
-
-
-def overhead(name: str) -> Record:
-    here, cpu_here, wall_here = measured(job)
+def overhead(name: str, sizes: Sizes) -> Record:
+    job = sizes.minute
+    one, cpu_one, wall_one = measured(lambda: job.run(n_jobs=1))
+    threads, cpu_threads, wall_threads = measured(lambda: job.run(n_jobs=2))
     with ENGINES[name]():
-        job(500, 20)  # workers are up and have imported what they need
-        there, cpu_there, wall_there = measured(job)
+        Job(500, 20).run()  # workers are up and have imported what they need
+        there, cpu_there, wall_there = measured(job.run)
     return {
-        "same": here == there,
-        "cpu_one_process": cpu_here,
-        "cpu_two_workers": cpu_there,
-        "overhead": cpu_there / cpu_here - 1,
-        "wall": [wall_here, wall_there],
+        "same": one == threads == there,
+        "cpu": [cpu_one, cpu_threads, cpu_there],
+        "wall": [wall_one, wall_threads, wall_there],
+        "overhead_cpu_one_core": cpu_there / cpu_one - 1,
+        "overhead_cpu": cpu_there / cpu_threads - 1,
+        "overhead_wall": wall_there / wall_threads - 1,
         "load": os.getloadavg()[1],
     }
 
 
-def n_files(folder: str) -> int:
-    return len(list(Path(folder).glob("*.part")))
-
-
-def when_half_is_priced(folder: str, total: int, strike: Any) -> threading.Thread:
-    def watch() -> None:
-        while n_files(folder) < total // 2:
-            time.sleep(0.02)
-        strike()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    return thread
-
-
-def killed(name: str) -> Record:
-    here = job()
-    with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as folder:
-        with ENGINES[name]() as workers:
-            job(checkpoint=whole)
-            struck: list[int] = []
-
-            def strike() -> None:
-                while not struck:
-                    for pid in workers()[:1]:
-                        os.kill(pid, signal.SIGKILL)
-                        struck.append(n_files(folder))
-
-            thread = when_half_is_priced(folder, n_files(whole), strike)
-            there = job(checkpoint=folder)
-            thread.join(60)
-        return {"same": here == there, "killed_after": struck, "of": n_files(whole)}
-
-
-CLUSTER = """
-import sys, time
-import distributed
-if __name__ == "__main__":
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
-                                       scheduler_port=int(sys.argv[1]))
-    print("up", flush=True)
-    time.sleep(36000)
-"""
-DRIVER = """
-import sys
-import distributed, joblib
-from benchmarks.engines import job
-if __name__ == "__main__":
-    address = f"tcp://127.0.0.1:{sys.argv[1]}"
-    with distributed.Client(address), joblib.parallel_config(backend="dask"):
-        print(job(n_rows=3000, checkpoint=sys.argv[2]), flush=True)
-"""
-
-
-def start(script: str, *arguments: Any) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-
-
-def stop(process: subprocess.Popen[str]) -> None:
-    """With all that it has started."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def priced_in(folder: str) -> tuple[int, int]:
-    """Subsets in the files of a checkpoint, and how many of them are there twice."""
-    keys = []
-    for prefix in {path.name.split("-")[0] for path in Path(folder).glob("*.part")}:
-        checkpoint = Checkpoint(folder, b"")
-        checkpoint._prefix = prefix
-        for values, with_rows in checkpoint.news():
-            keys += [(prefix, with_rows, key) for key in values.subsets.keys()]
-    return len(keys), len(keys) - len(set(keys))
-
-
-def scheduler() -> Record:
-    here = job(n_rows=3000)
-    with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as folder:
-        job(n_rows=3000, checkpoint=whole)
-        cluster = start(CLUSTER, 18786)
-        cluster.stdout.readline()
-        first = start(DRIVER, 18786, folder)
-        watcher = when_half_is_priced(folder, n_files(whole), lambda: stop(cluster))
-        while watcher.is_alive() and first.poll() is None:
-            watcher.join(0.1)
-        _, words = first.communicate()
-        saved = priced_in(folder)[0]
-        cluster = start(CLUSTER, 18787)
-        cluster.stdout.readline()
-        second = start(DRIVER, 18787, folder)
-        there = second.communicate()[0].strip()
-        stop(cluster)
-        in_all, twice = priced_in(folder)
-        return {
-            "first_run": words.strip().splitlines()[-1] if words.strip() else "",
-            "exit_code": first.returncode,
-            "same": here == there,
-            "priced_before": saved,
-            "priced": [in_all, priced_in(whole)[0]],
-            "priced_twice": twice,
-        }
-
-
-def segments_table(n: int = 50, rows: int = 300) -> pl.DataFrame:
+def segments_table(n: int, rows: int) -> pl.DataFrame:
     exp = experiment_1a(n=n * rows, random_state=0)
     frame = pl.DataFrame(exp.X[:, :6], schema=list("abcdef"))
     segment = np.repeat(np.arange(n), rows)
-    y = np.where(segment == 7, np.nan, exp.y)  # one that fails
+    y = np.where(segment == BROKEN, np.nan, exp.y)
     return frame.with_columns(segment=segment, y=y)
 
 
-def segments() -> Record:
-    table, walls, failed, hashes = segments_table(), {1: [], 2: []}, set(), set()
-    for turn in range(2):
-        for n_workers in (1, 2)[:: 1 if turn else -1]:
-            with dask(n_workers):
-                explain_many(table[:600], "y", by="segment", **_segment_settings())  # imports
-                many, _, wall = measured(
-                    lambda: explain_many(table, "y", by="segment", **_segment_settings())
-                )
-            walls[n_workers].append(wall)
-            failed |= {*many.failures.items()}
-            effects = b"".join(result.effects.tobytes() for result in many.results.values())
-            hashes.add(sha256(effects).hexdigest()[:16])
+def explain_segments(table: pl.DataFrame) -> Any:
+    return explain_many(table, "y", by="segment", estimator="boosting", random_state=0)
+
+
+def segments(sizes: Sizes) -> Record:
+    table = segments_table(sizes.segments, sizes.segment_rows)
+    few_rows = table.filter(pl.int_range(pl.len()).over("segment") < 100)
+    spent: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
+    failures, hashes = set(), set()
+    for n_workers in (2, 1, 1, 2):
+        with dask(n_workers):
+            explain_segments(few_rows)  # all workers have imported what they need
+            many, *seconds = measured(lambda: explain_segments(table))
+        spent[n_workers].append(tuple(seconds))
+        failures |= {*many.failures.items()}
+        effects = b"".join(result.effects.tobytes() for result in many.results.values())
+        hashes.add(sha256(effects).hexdigest()[:16])
+    (cpu_one, one), (cpu_two, two) = (np.min(spent[n], axis=0).tolist() for n in (1, 2))
     return {
-        "faster": min(walls[1]) / min(walls[2]),
-        "wall": walls,
+        "faster": one / two,
+        "ceiling": ceiling(sizes.faulty),
+        "more_cpu": cpu_two / cpu_one - 1,
+        "cpu_wall": spent,
         "same": len(hashes) == 1,
-        "failures": sorted(failed),
+        "failures": sorted(failures),
         "results": len(many.results),
         "load": os.getloadavg()[1],
     }
 
 
-def _segment_settings() -> dict[str, Any]:
-    return {"estimator": "forest", "random_state": 0}
-
-
-def soak(n_fits: int = 200) -> Record:
+def soak(sizes: Sizes) -> Record:
     exp, process, memory = experiment_1a(n=300, random_state=0), psutil.Process(), []
-    for seed in range(n_fits):
+    for seed in range(sizes.fits):
         name = ("boosting", "forest", "smooth")[seed % 3]
         ShapleyEffects(name, n_subsets=40, random_state=seed, n_jobs=2).fit(exp.X, exp.y)
         memory.append(process.memory_info().rss / 2**20)
     settled, end = float(np.median(memory[30:50])), float(np.median(memory[-20:]))
-    return {"settled_mb": settled, "end_mb": end, "growth": end / settled - 1, "peak": max(memory)}
-
-
-LONG_RUN = """
-import sys
-from benchmarks.engines import job
-if __name__ == "__main__":
-    print(job(n_rows=1000, n_subsets=200, checkpoint=sys.argv[1]), flush=True)
-"""
-
-
-def kills() -> Record:
-    here, draw, n_killed, starts = job(n_rows=1000, n_subsets=200), random.Random(0), 0, 0
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as whole:
-        job(n_rows=1000, n_subsets=200, checkpoint=whole)
-        while True:
-            process, starts = start(LONG_RUN, folder), starts + 1
-            if n_killed < KILLS:
-                _kill_at_random(process, folder, draw)
-                n_killed += 1
-                continue
-            there = process.communicate()[0].strip()
-            break
-        in_all, twice = priced_in(folder)
-    return {"same": here == there, "killed": n_killed, "starts": starts, "priced": in_all,
-            "priced_twice": twice}  # fmt: skip
-
-
-def _kill_at_random(process: subprocess.Popen[str], folder: str, draw: random.Random) -> None:
-    """While it starts, grows, or prices: up to one more file, and a random while after."""
-    before, deadline = n_files(folder), time.monotonic() + draw.uniform(0, 60)
-    while n_files(folder) == before and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.005)
-    time.sleep(draw.uniform(0, 0.2))
-    if process.poll() is None:
-        stop(process)
+    return {"fits": len(memory), "settled_mb": settled, "end_mb": end, "growth": end / settled - 1,
+            "first_mb": memory[0], "peak_mb": max(memory)}  # fmt: skip
 
 
 CASES = {
-    "dask": lambda: overhead("dask"),
-    "ray": lambda: overhead("ray"),
-    "dask_killed": lambda: killed("dask"),
-    "ray_killed": lambda: killed("ray"),
-    "scheduler": scheduler,
+    "dask": lambda sizes: overhead("dask", sizes),
+    "ray": lambda sizes: overhead("ray", sizes),
+    "dask_killed": lambda sizes: worker_killed("dask", sizes),
+    "ray_killed": lambda sizes: worker_killed("ray", sizes),
+    "scheduler": scheduler_killed,
     "segments": segments,
     "soak": soak,
-    "kills": kills,
+    "kills": killed_again_and_again,
 }
 
 
-def run(case: str) -> Record:
-    warnings.simplefilter("ignore")
-    return CASES[case]()
+def run(case: str, sizes: str) -> Record:
+    """In a process of its own: neither memory nor threads of other cases are in its figures."""
+    print(f"{case} ({sizes}) …", flush=True)
+    words = [sys.executable, "-m", "benchmarks.engines", "--cases", case, "--sizes", sizes]
+    said = subprocess.run([*words, "--child"], stdout=subprocess.PIPE, text=True, check=True)
+    record: Record = json.loads(said.stdout.splitlines()[-1])
+    return record
+
+
+def run_here(case: str, sizes: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        record = CASES[case](SIZES[sizes])
+    print("\n" + json.dumps(record), flush=True)
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+def _bits(record: Record) -> str:
+    return "same bits" if record["same"] else "OTHER BITS"
+
+
+def _overhead_words(r: Record) -> str:
+    return (
+        f"{_bits(r)}; CPU {r['overhead_cpu']:+.0%}, wall {r['overhead_wall']:+.0%} against two "
+        f"threads of one process ({r['cpu'][1]:.0f} CPU s); CPU {r['overhead_cpu_one_core']:+.0%} "
+        "against one core"
+    )
+
+
+def _killed_words(r: Record) -> str:
+    return f"{_bits(r)}; killed when {r['killed_after']} of {r['priced']} subsets were priced"
+
+
+def _scheduler_words(r: Record) -> str:
+    return (
+        f"{_bits(r)}; {r['priced_before']} priced before, {r['priced'][0]} in all "
+        f"({r['priced'][1]} by a run left alone), {r['priced_twice']} twice, "
+        f"{r['files_written_again']} files written again; first run ended after "
+        f"{r['seconds_to_end'] or float('nan'):.0f} s: {r['sentence']}"
+    )
+
+
+def _segments_words(r: Record) -> str:
+    reasons = "; ".join(f"segment {name}: {reason}" for name, reason in r["failures"])
+    return (
+        f"{_bits(r)}; {r['faster']:.2f} × as fast, CPU {r['more_cpu']:+.0%} (two processes that "
+        f"share nothing: {r['ceiling']:.2f} ×); {r['results']} results, {reasons[:100]}"
+    )
+
+
+def _soak_words(r: Record) -> str:
+    return f"{r['growth']:+.1%} over {r['fits']} fits ({r['settled_mb']:.0f} MB)"
+
+
+def _kills_words(r: Record) -> str:
+    pricing = sum(n > 0 for n in r["priced_at_kills"])
+    return (
+        f"{_bits(r)} in {r['runs_to_the_end']} runs to the end, {r['kills']} kills, {pricing} of "
+        f"them with something priced; {r['priced_twice']} priced twice"
+    )
+
+
+ASKED = {
+    "dask": ("same bits; overhead < 30 % on a one-minute job", _overhead_words),
+    "ray": ("same bits; overhead < 30 % on a one-minute job", _overhead_words),
+    "dask_killed": ("same result, a worker killed at half time", _killed_words),
+    "ray_killed": ("same result, a worker killed at half time", _killed_words),
+    "scheduler": ("same result after a resume, nothing priced twice", _scheduler_words),
+    "segments": ("≥ 1.7 × with two workers, one segment fails", _segments_words),
+    "soak": ("memory flat within 5 % over 200 fits", _soak_words),
+    "kills": ("same bits after 20 SIGKILLs", _kills_words),
+}
 
 
 def report(records: list[Record]) -> None:
     for record in records:
-        print(json.dumps(record))
+        asked, words = ASKED[record["case"]]
+        sizes = "" if record["sizes"] == "full" else f" ({record['sizes']})"
+        load = f"; load {record['load']:.1f}" if "load" in record else ""
+        print(f"{record['case'] + sizes:12s} asked: {asked}\n{'':12s} found: {words(record)}{load}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--sizes", default="full", choices=list(SIZES))
     parser.add_argument("--out", type=Path, default=Path("engines.jsonl"))
-    parser.add_argument("--report", type=Path)
+    parser.add_argument("--report", type=Path, help="print the table of a file, run nothing")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.report:
-        report(read(arguments.report))
-        return
-    tasks = [{"case": case} for case in arguments.cases]
-    fill(arguments.out, tasks, run)
+    if arguments.child:
+        return run_here(*arguments.cases, arguments.sizes)
+    if arguments.report is None:
+        fill(
+            arguments.out,
+            [{"case": case, "sizes": arguments.sizes} for case in arguments.cases],
+            run,
+        )
+    report(read(arguments.report or arguments.out))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 up for."""
 
 import os
+import resource
+import signal
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import engine_tasks
@@ -12,11 +16,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LinearRegression
 
 from shaff import ShapleyEffects, _work
-from shaff._work import engaged, run_tasks
+from shaff._work import engaged, run_tasks, stream_outcomes
 from shaff._work.parcel import ALIGNMENT, pack, unpack
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a
-from shaff.errors import InputError, WorkersLostError
+from shaff.errors import InputError, StorageError, WorkersLostError
 from shaff.evaluator import Evaluator
 from shaff.subsets import Subsets
 from shaff.values import make_values
@@ -181,6 +185,55 @@ def test_workers_that_are_lost_again_and_again_end_the_run(monkeypatch):
         with pytest.raises(WorkersLostError, match=r"\(loky\) were lost 1 times in a row"):
             run_tasks(engine_tasks.deadly, shared, [(0,)], None)
         assert run_tasks(engine_tasks.scaled, shared, [(0,), (1,)], None)[1].sum() == 0
+
+
+CLUSTER = """
+import distributed
+cluster = distributed.LocalCluster(
+    n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+)
+print(cluster.scheduler_address, flush=True)
+input()
+"""
+
+
+def test_a_scheduler_that_is_gone_ends_all_tasks_with_a_sentence(monkeypatch):
+    """Scheduler and worker are one process here, and the task kills it."""
+    import distributed
+
+    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    monkeypatch.setenv("PYTHONPATH", HELPERS)
+    words, pipe = [sys.executable, "-c", CLUSTER], subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as cluster:
+        address, shared = cluster.stdout.readline().strip(), Shared(x=np.zeros(1))
+        with (
+            distributed.Client(address, timeout=1),
+            joblib.parallel_config(backend="dask"),
+            engaged(None),
+        ):
+            tasks = stream_outcomes(
+                _work.current_engine(), engine_tasks.deadly, shared, [(0,), (1,)]
+            )
+            found = dict(tasks)
+    assert cluster.returncode == -signal.SIGKILL
+    assert sorted(found) == [0, 1]
+    for outcome in found.values():
+        with pytest.raises(WorkersLostError, match=r"The scheduler \(dask\) is gone\. What was"):
+            outcome.get()
+
+
+def test_a_full_disk_is_told_at_once(tmp_path, monkeypatch):
+    """A limit of the system stands for the disk."""
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    sentence = r"What the processes share, 1 MB, .*\(File too large\): name another folder"
+    try:
+        with loky(), engaged(None), pytest.raises(StorageError, match=sentence):
+            run_tasks(engine_tasks.scaled, Shared(x=np.zeros(130_000)), [(0,), (1,)], None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.glob("shaff-*")) == []
 
 
 def test_progress_counts_what_comes_back():

@@ -25,7 +25,7 @@ from shaff._threads import Cancel, run_in_threads
 from shaff._work.engines import Engine, Tasks, active_engine
 from shaff._work.parcel import new_key, pack
 from shaff._work.worker import Outcome
-from shaff.errors import WorkersLostError
+from shaff.errors import UserError, WorkersLostError
 
 __all__ = [
     "Engine",
@@ -147,24 +147,28 @@ def stream_outcomes(
     What is lost with its workers is sent anew; the second time in a row one task alone, so that
     one which kills its workers is found out.
     """
-    pending, faults = dict(enumerate(tasks)), 0
+    pending, faults = dict(enumerate(tasks)), list[BaseException]()
     while pending:
         first = next(iter(pending))
-        some = dict(pending) if faults < 2 else {first: pending[first]}
+        some = dict(pending) if len(faults) < 2 else {first: pending[first]}
         try:
             for number, outcome in _attempt(engine, function, shared, some):
-                faults = 0
+                faults.clear()
                 del pending[number]
                 yield number, outcome
+        except UserError:  # of this machine, such as a full disk: to be mended first
+            raise
         except (Exception, asyncio.CancelledError) as fault:
-            faults += 1
-            if faults > MAX_FAULTS:
-                faults = 0
-                del pending[first]
-                yield first, Outcome(error=WorkersLostError(_sentence(engine, fault)))
+            faults.append(fault)
+            _forget(shared)
+            given_up = list(pending) if engine.is_gone else [first][: len(faults) > MAX_FAULTS]
+            for number in given_up:
+                del pending[number]
+                yield number, Outcome(error=WorkersLostError(_sentence(engine, faults[0])))
+            if given_up:
+                faults.clear()
             else:
-                _forget(shared)
-                time.sleep(PATIENCE * 2 ** (faults - 1))
+                time.sleep(PATIENCE * 2 ** (len(faults) - 1))
 
 
 def _attempt(
@@ -195,9 +199,12 @@ def _forget(shared: Any) -> None:
 
 
 def _sentence(engine: Engine, fault: BaseException) -> str:
-    words = " ".join(str(fault).split())[:200]
-    return (
-        f"The workers ({engine.name}) were lost {MAX_FAULTS + 1} times in a row, as by lack of "
-        f"memory or of a scheduler ({type(fault).__name__}: {words}). What was saved in a "
-        "checkpoint is kept: run again to go on from there."
+    """What was lost; the first fault of a row tells more than those it leads to."""
+    words = f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}"
+    lost = (
+        f"The scheduler ({engine.name}) is gone."
+        if engine.is_gone
+        else f"The workers ({engine.name}) were lost {MAX_FAULTS + 1} times in a row, as by lack "
+        f"of memory or of a scheduler ({words})."
     )
+    return f"{lost} What was saved in a checkpoint is kept: run again to go on from there."

@@ -21,6 +21,7 @@ from joblib.parallel import get_active_backend
 
 from shaff._work.parcel import ByteArray
 from shaff._work.worker import work
+from shaff.errors import StorageError
 
 Tasks = Mapping[int, tuple[Any, ...]]
 # Tasks under way for each worker: the next one waits there while the last is fetched.
@@ -42,6 +43,11 @@ class Engine(ABC):
     def place(self) -> Any:
         """Equal where what was shipped is still there."""
         return self.name
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it can run nothing any more, however long one waits."""
+        return False
 
     @abstractmethod
     def ship(self, parcel: ByteArray) -> Any:
@@ -109,11 +115,17 @@ class ProcessEngine(JoblibEngine):
 
 class _MappedFile:
     def __init__(self, parcel: ByteArray) -> None:
-        folder = os.environ.get("JOBLIB_TEMP_FOLDER")
-        handle, self.path = tempfile.mkstemp(prefix="shaff-", dir=folder)
-        weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
-        with os.fdopen(handle, "wb") as file:
-            file.write(parcel.data)
+        folder = os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
+        try:
+            handle, self.path = tempfile.mkstemp(prefix="shaff-", dir=folder)
+            weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
+            with os.fdopen(handle, "wb") as file:
+                file.write(parcel.data)
+        except OSError as error:
+            raise StorageError(
+                f"What the processes share, {len(parcel) / 1e6:.0f} MB, cannot be written to "
+                f"{folder} ({error.strerror}): name another folder in JOBLIB_TEMP_FOLDER."
+            ) from error
 
 
 def _numbered(number: int, *job: Any) -> tuple[int, Any]:
@@ -136,6 +148,11 @@ class DaskEngine(Engine):
     def place(self) -> Any:
         """The cluster, as this client sees it."""
         return "dask", self._client.id
+
+    @property
+    def is_gone(self) -> bool:
+        """A client that has waited in vain for its scheduler closes."""
+        return self._client.status in ("closing", "closed")
 
     def ship(self, parcel: ByteArray) -> Any:
         """A future. On every worker: it must outlive any of them."""
