@@ -40,6 +40,9 @@ MAX_TREES = 500
 SCOUT_TREES = 50
 SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
+# Held-out rows that choose the shrinkage. Fewer choose by luck (`benchmarks.seeds`), more take time
+# (`benchmarks.pairs`).
+SHRINKAGE_ROWS = 10_000
 # A stage must raise the probes' mean value by this much for boosting to go on.
 # Larger, and weak signals get no trees; smaller, and trees fit noise (`benchmarks.truth`).
 MIN_IMPROVEMENT = 2e-4
@@ -333,11 +336,14 @@ class ProjectedBoosting:
     ) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
         quick = default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
-        sizes = np.cumsum([len(fold.test) for fold in self.folds])
-        n_scouts = 1 + int(np.sum(sizes[:-1] < SCOUT_ROWS))
-        models = self._new_models(starts[:n_scouts])
+        models = self._new_models(starts[: self._n_folds_with(SCOUT_ROWS)])
         self._grow_trees(models, self._growths(models, booster or quick), n_trees)
         return models
+
+    def _n_folds_with(self, n_rows: int) -> int:
+        """As few as hold out so many rows, if all do."""
+        sizes = np.cumsum([len(fold.test) for fold in self.folds])
+        return 1 + int(np.sum(sizes[:-1] < n_rows))
 
     def _best_linear(self, scales: tuple[Any, ...]) -> tuple[Scale, list[Start]]:
         """The scale of the columns, and the penalty, with the smallest held-out error."""
@@ -454,13 +460,14 @@ class ProjectedBoosting:
         """Upwards while the error falls, else downwards."""
         if self.n_trees_ == 0:
             return GROWING_SHRINKAGE
+        models = self._models[: self._n_folds_with(SHRINKAGE_ROWS)]
         middle = SHRINKAGES.index(GROWING_SHRINKAGE)
         best, least = GROWING_SHRINKAGE, self._grown_error
-        if least is None:
-            least = self._probe_error(self._models)
+        if least is None or len(models) < len(self._models):
+            least = self._probe_error(models)
         for way in (SHRINKAGES[middle + 1 :], SHRINKAGES[middle - 1 :: -1]):
             for shrinkage in way:
-                error = self._probe_error(self._models, shrinkage)
+                error = self._probe_error(models, shrinkage)
                 if error >= least:
                     break
                 best, least = shrinkage, error
