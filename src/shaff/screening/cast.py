@@ -16,11 +16,11 @@ from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
 from shaff.protocols import RowPass, ValueFunction, Values
 from shaff.screening.choice import (
-    FEWEST,
     MOST,
     Scout,
     Screened,
     choose,
+    fewest_of,
     found_p_values,
     named,
 )
@@ -107,7 +107,8 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
     seeds : list of int
         Of the runs.
     size : int or None
-        How many a fold keeps; None keeps those that tests find, 25 at least and 60 at most.
+        How many a fold keeps; None keeps those that tests find, at least 25 or one for every 1000
+        of its rows, and 60 at most.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
     with threadpool_limits(1, user_api="blas"):
@@ -184,16 +185,17 @@ class _Screen:
         self._problem = problem
         self._tests = ColumnTests(problem.X, problem.categorical, all_ranks(problem.X))
         self._scout = Scout(problem.X)
-        self.fewest, self.most = (FEWEST, MOST) if size is None else (size, size)
+        self._size, self.most = size, MOST if size is None else size
 
     def of_rows(self, rows: IntArray) -> Screened:
         """Of those among them that count."""
         problem = self._problem
         rows, players = rows[problem.counts[rows]], problem.players
         tests, y = self._tests.take(rows), problem.y
-        p_values = found_p_values(tests, y[rows], players, self.fewest)
+        fewest = fewest_of(len(rows)) if self._size is None else self._size
+        p_values = found_p_values(tests, y[rows], players, fewest)
         gains = self._scout.gains(rows, y, problem.seed)
-        return choose(p_values, players, gains, self.fewest, self.most)
+        return choose(p_values, players, gains, fewest, self.most)
 
 
 def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:

@@ -27,9 +27,25 @@ GAIN_MADS, GAIN_MEANS = 4.0, 3.0
 # unless tests are sure of more.
 # Fewer lose weak effects (`benchmarks.wide retention`), more take time (`benchmarks.wide time`).
 FEWEST, MOST = 25, 60
+# Many rows carry more columns, among them those that only tell something in company, which no test
+# of one column sees: fewer rows a column, and small tables learn from noise; more, and products of
+# columns that are null alone are lost (`benchmarks.lake`).
+ROWS_PER_COLUMN = 1000
 # The booster whose gains are looked at: quick, and small trees. Fewer, and bent effects are lost
 # (`benchmarks.wide retention`).
 SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
+
+
+def fewest_of(n_rows: int) -> int:
+    """So many are kept of so many rows, whatever the tests say.
+
+    Examples
+    --------
+    >>> from shaff.screening.choice import fewest_of
+    >>> [fewest_of(n_rows) for n_rows in (300, 40_000, 80_000)]
+    [25, 40, 60]
+    """
+    return int(np.clip(n_rows // ROWS_PER_COLUMN, FEWEST, MOST))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._typing import FloatArray, IntArray, IntpArray
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
 from shaff.values.categories import MeanTargets
@@ -19,6 +19,8 @@ from shaff.values.categories import MeanTargets
 # (`benchmarks.wide optimism`).
 PENALTIES = (0.03, 0.3, 3.0, 30.0)
 INNER_FOLDS = 5
+# Rows, or columns, that are copied at a time: memory only (`benchmarks.wide large`).
+AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +45,15 @@ class Others:
 
     def score(self, X: FloatArray) -> FloatArray:
         """Of rows that it was not fitted on, shape (n_rows, n_outputs)."""
+        starts = range(0, len(X), AT_ONCE)
+        return np.concatenate([self._score(X[k : k + AT_ONCE]) for k in starts])
+
+    def _score(self, X: FloatArray) -> FloatArray:
         numbers = X[:, self.columns]
         for place, means in self.codes.items():
             numbers[:, place] = means.transform(X[:, self.columns[place]])[:, 0]
-        return _standardised(numbers, self.mean, self.scale) @ self.slopes
+        _standardise(numbers, self.mean, self.scale)
+        return np.asarray(numbers @ self.slopes)
 
 
 def fit_others(
@@ -57,11 +64,10 @@ def fit_others(
     y, weight = problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     X, codes = _numbers(problem, train, columns)
-    mean = _weighted_mean(X, weight)
-    spread = np.sqrt(_weighted_mean((X - mean) ** 2, weight))
+    mean, spread = _moments(X, weight)
     scale = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf)
-    centred = y - weight @ y / weight.sum()
-    ridge = _Ridge(_standardised(X, mean, scale), centred, weight)
+    _standardise(X, mean, scale)
+    ridge = _Ridge(X, y - weight @ y / weight.sum(), weight)
     scores, penalty = ridge.cross_fitted(_inner_tests(len(train), groups, seed))
     others = Others(columns, mean, scale, ridge.slopes(penalty), codes)
     out = others.score(problem.X)
@@ -73,7 +79,7 @@ def _numbers(
     problem: Problem, train: IntArray, columns: IntpArray
 ) -> tuple[FloatArray, dict[int, MeanTargets]]:
     """Columns of the training rows, categories as mean targets."""
-    X, y, weight = problem.X[train][:, columns], problem.y[train], problem.weight[train]
+    X, y, weight = problem.X[np.ix_(train, columns)], problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     codes = {
         int(k): MeanTargets(X[:, k], y, weight, groups)
@@ -97,35 +103,52 @@ class _Ridge:
 
     def __init__(self, Z: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         root = np.sqrt(weight)[:, None]
-        self.plain, self.Z, self.y, self.total = Z, Z * root, y * root, weight.sum()
+        self.plain, self.y, self.total = Z, y * root, weight.sum()
+        self.Z = Z if (root == 1).all() else Z * root
         self.weight, self.target = weight, y
         self.dual = Z.shape[0] < Z.shape[1]
         self.gram = self.Z @ self.Z.T if self.dual else self.Z.T @ self.Z
+        self.moment = self.Z.T @ self.y
 
     def cross_fitted(self, tests: list[IntArray]) -> tuple[FloatArray, float]:
         """Scores of the rows by fits without them, at the penalty that is best for all."""
         scores = np.zeros((len(PENALTIES), *self.y.shape))
         for test in tests:
-            train = np.ones(len(self.y), dtype=bool)
-            train[test] = False
-            gram = self.gram
-            if not self.dual:
-                gram = gram - self.Z[test].T @ self.Z[test]
-            for k, penalty in enumerate(PENALTIES):
-                scores[k, test] = self.plain[test] @ self._solve(gram, train, penalty)
+            for k, slopes in enumerate(self._slopes_without(test)):
+                scores[k, test] = self.plain[test] @ slopes
         errors = [self.weight @ ((self.target - score) ** 2).sum(axis=1) for score in scores]
         best = int(np.argmin(errors))
         return scores[best], PENALTIES[best]
 
-    def slopes(self, penalty: float) -> FloatArray:
-        return self._solve(self.gram, np.ones(len(self.y), dtype=bool), penalty)
+    def _slopes_without(self, test: IntArray) -> list[FloatArray]:
+        """At each penalty."""
+        if not self.dual:
+            out, y = self.Z[test], self.y[test]
+            gram, moment = self.gram - out.T @ out, self.moment - out.T @ y
+            return [self._solve(gram, moment, penalty) for penalty in PENALTIES]
+        rest = np.setdiff1d(np.arange(len(self.y)), test)
+        gram, Z = self.gram[np.ix_(rest, rest)], self.Z[rest]
+        return [Z.T @ self._solve(gram, self.y[rest], penalty) for penalty in PENALTIES]
 
-    def _solve(self, gram: FloatArray, train: BoolArray, penalty: float) -> FloatArray:
-        some = gram[np.ix_(train, train)] if self.dual else gram
-        factor = cho_factor(some + penalty * self.total * np.eye(len(some)), overwrite_a=True)
-        if self.dual:
-            return np.asarray(self.Z[train].T @ cho_solve(factor, self.y[train]))
-        return np.asarray(cho_solve(factor, self.Z[train].T @ self.y[train]))
+    def slopes(self, penalty: float) -> FloatArray:
+        if not self.dual:
+            return self._solve(self.gram, self.moment, penalty)
+        return np.asarray(self.Z.T @ self._solve(self.gram, self.y, penalty))
+
+    def _solve(self, gram: FloatArray, right: FloatArray, penalty: float) -> FloatArray:
+        penalised = gram.copy()
+        penalised.flat[:: len(gram) + 1] += penalty * self.total
+        return np.asarray(cho_solve(cho_factor(penalised, overwrite_a=True), right))
+
+
+def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations of the columns."""
+    mean, spread = np.empty(X.shape[1]), np.empty(X.shape[1])
+    for k in range(0, X.shape[1], AT_ONCE):
+        some = slice(k, k + AT_ONCE)
+        mean[some] = _weighted_mean(X[:, some], weight)
+        spread[some] = np.sqrt(_weighted_mean((X[:, some] - mean[some]) ** 2, weight))
+    return mean, spread
 
 
 def _weighted_mean(X: FloatArray, weight: FloatArray) -> FloatArray:
@@ -133,5 +156,8 @@ def _weighted_mean(X: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(weight @ np.where(there, X, 0.0) / np.maximum(weight @ there, 1e-300))
 
 
-def _standardised(X: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    return np.nan_to_num((X - mean) / scale, nan=0.0)
+def _standardise(X: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
+    """In place."""
+    X -= mean
+    X /= scale
+    np.nan_to_num(X, copy=False, nan=0.0)
