@@ -25,6 +25,18 @@ def draw_seed(random_state: RandomState) -> int:
     return int(check_random_state(random_state).randint(LARGEST_SEED))
 
 
+def joint_seed(*numbers: int) -> int:
+    """A number of 64 bits that these decide.
+
+    Examples
+    --------
+    >>> from shaff._seeds import joint_seed
+    >>> joint_seed(1, 2) == joint_seed(2, 1)
+    False
+    """
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
 def seeded(estimator: Any, seed: int) -> Any:
     """A clone of an estimator whose random states, its own and nested ones, are set where None.
 

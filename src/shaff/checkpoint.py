@@ -26,7 +26,7 @@ from shaff.protocols import Values
 from shaff.subsets import Subsets
 
 # What files begin with; then hash and length of the rest. Another version is another format.
-FORMAT = b"shaff checkpoint 1\n"
+FORMAT = b"shaff checkpoint 2\n"
 SUFFIX = ".part"
 _HEAD = len(FORMAT) + hashlib.sha256().digest_size + 8
 

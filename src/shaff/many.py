@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -280,7 +280,7 @@ def _outcomes(
     """Number of each job, and its result or why there is none."""
     engine = current_engine()
     if engine is None:
-        here = _Table(**{**vars(table), "settings": {**table.settings, "n_jobs": n_jobs}})
+        here = replace(table, settings={**table.settings, "n_jobs": n_jobs})
         yield from ((number, _explain_one(here, *job)) for number, job in enumerate(jobs))
         return
     for number, outcome in stream_outcomes(engine, _explain_one, table, jobs):

@@ -30,7 +30,7 @@ FEWEST, MOST = 25, 60
 # Many rows carry more columns, among them those that only tell something in company, which no test
 # of one column sees: fewer rows a column, and small tables learn from noise; more, and products of
 # columns that are null alone are lost (`benchmarks.lake`).
-ROWS_PER_COLUMN = 1000
+ROWS_PER_KEPT = 1000
 # The booster whose gains are looked at: quick, and small trees. Fewer, and bent effects are lost
 # (`benchmarks.wide retention`).
 SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
@@ -45,7 +45,7 @@ def fewest_of(n_rows: int) -> int:
     >>> [fewest_of(n_rows) for n_rows in (300, 40_000, 80_000)]
     [25, 40, 60]
     """
-    return int(np.clip(n_rows // ROWS_PER_COLUMN, FEWEST, MOST))
+    return int(np.clip(n_rows // ROWS_PER_KEPT, FEWEST, MOST))
 
 
 @dataclass(frozen=True, eq=False)

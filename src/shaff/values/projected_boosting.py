@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from shaff._seeds import LARGEST_SEED
+from shaff._seeds import LARGEST_SEED, joint_seed
 from shaff._threads import run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
@@ -24,6 +24,7 @@ from shaff.trees import boosters
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.histogram_booster import Growth, HistogramBooster
+from shaff.values.boosting_elsewhere import Ground, fit_fold, grow_more
 from shaff.values.boosting_fold import BoostingFold, FoldColumns, Start, in_halves
 from shaff.values.boosting_pass import BoostingPass
 from shaff.values.default_booster import default_booster
@@ -40,8 +41,8 @@ MAX_TREES = 500
 SCOUT_TREES = 50
 SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
-# Held-out rows that choose the shrinkage. Fewer choose by luck (`benchmarks.seeds`), more take time
-# (`benchmarks.pairs`).
+# Held-out rows that choose the shrinkage. Fewer choose by luck, more take time
+# (`benchmarks.pairs --case 2:100000`).
 SHRINKAGE_ROWS = 10_000
 # A stage must raise the probes' mean value by this much for boosting to go on.
 # Larger, and weak signals get no trees; smaller, and trees fit noise (`benchmarks.truth`).
@@ -274,7 +275,7 @@ class ProjectedBoosting:
         self._probes = self._masks(_probes(self.n_players, rng))
         # Of the probes, with all trees and the shrinkage of growing, where it is known.
         self._grown_error: float | None = None
-        self._ground: _Ground | None = None
+        self._ground: Ground | None = None
 
     def _choose_start(self, name: StartName) -> None:
         """Fix the start; short boosters on the first folds decide between mean and ridge."""
@@ -363,7 +364,7 @@ class ProjectedBoosting:
         """One an output, for each fold; no two draw the same columns."""
         outputs = range(self._data.y.shape[1])
         return [
-            [model.growth(booster, k, _seed(self._seed, fold, k)) for k in outputs]
+            [model.growth(booster, k, joint_seed(self._seed, fold, k)) for k in outputs]
             for fold, model in enumerate(models)
         ]
 
@@ -403,10 +404,10 @@ class ProjectedBoosting:
     def _grow_elsewhere(self, growths: list[list[Growth]], n_trees: int) -> list[Ensemble]:
         """By workers that have the bins of all folds; a growth goes there and comes back."""
         if self._ground is None:
-            self._ground = _Ground(self._columns, self._data.y.shape[1])
+            self._ground = Ground(self._columns, self._data.y.shape[1])
         places = [(fold, k) for fold, parts in enumerate(growths) for k in range(len(parts))]
         tasks = [(fold, k, growths[fold][k].without_rows(), n_trees) for fold, k in places]
-        grown = run_tasks(_grow_more, self._ground, tasks, self._data.n_jobs)
+        grown = run_tasks(grow_more, self._ground, tasks, self._data.n_jobs)
         for (fold, k), growth in zip(places, grown, strict=True):
             growths[fold][k] = growth.with_rows(self._columns[fold].binned(k).training)
         return [growth.ensemble for growth in grown]
@@ -418,7 +419,7 @@ class ProjectedBoosting:
             for fold, model in enumerate(self._models)
             for k in range(self._data.y.shape[1])
         ]
-        return run_tasks(_fit_fold, self._data, tasks, self._data.n_jobs)
+        return run_tasks(fit_fold, self._data, tasks, self._data.n_jobs)
 
     def _grow(self) -> None:
         """Fit the boosters; the default one in stages, until held-out rows gain no more."""
@@ -575,37 +576,6 @@ class ProjectedBoosting:
 def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
     n_outputs = len(ensembles) // n_folds
     return [ensembles[k * n_outputs : (k + 1) * n_outputs] for k in range(n_folds)]
-
-
-def _seed(*numbers: int) -> int:
-    """A number of 64 bits that these decide."""
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
-
-
-class _Ground:
-    """The binned training rows of all folds, for workers to grow trees on."""
-
-    def __init__(self, columns: list[FoldColumns], n_outputs: int) -> None:
-        self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
-
-
-def _grow_more(ground: _Ground, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
-    """One booster of one fold, from where it was: what a worker is asked for."""
-    there = growth.with_rows(ground.rows[fold][output])
-    there.grow(n_trees)
-    return there.without_rows()
-
-
-def _fit_fold(
-    data: Problem, fold: int, output: int, native: bool, y: FloatArray, estimator: Any, seed: int
-) -> Ensemble:
-    """The given booster on one fold, from the data alone: what a worker is asked for."""
-    own = in_halves(data.folds(data.seed)[fold], data.row_groups)
-    columns = FoldColumns(data, own, native)
-    weight = None if data.sample_weight is None else data.sample_weight[own.train]
-    clone = boosters.prepare(estimator, columns.categorical, seed)
-    X = columns.training(data.X[own.train], output)
-    return read_ensemble(boosters.fit(clone, X, y, weight, columns.categorical))
 
 
 def _slices(n: int, size: int) -> list[slice]:
