@@ -127,7 +127,7 @@ def flip(data, place):
         lambda data: b"\x00" * len(data),
         lambda data: flip(data, len(data) // 2),
         lambda data: flip(data, len(FORMAT) + 3),
-        lambda data: data.replace(FORMAT, FORMAT.replace(b"1", b"2")),
+        lambda data: flip(data, len(FORMAT) - 2),  # the digit
     ],
     ids=["empty", "cut", "longer", "zeros", "bit", "hash", "format"],
 )
