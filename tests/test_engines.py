@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import engine_tasks
 import joblib
@@ -18,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from shaff import ShapleyEffects, _work
 from shaff._work import engaged, run_tasks, stream_outcomes
 from shaff._work.parcel import ALIGNMENT, pack, unpack
+from shaff.data.passes import MemoryRows
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a
 from shaff.errors import InputError, StorageError, WorkersLostError
@@ -118,6 +120,8 @@ def cases():
     yield "refitted", refit, first, plain.y, {}
     few = {**settings, "n_subsets": 56, "screen": 3, "design": "leverage"}
     yield "screened", ShapleyEffects("smooth", **few), wide, wide[:, 0] + wide[:, 1], {}
+    sampled = {**settings, "max_rows": 60, "value_rows": "all"}
+    yield "all rows", ShapleyEffects(booster, categorical=[3], **sampled), X, both, rows
 
 
 def long_cases():
@@ -128,7 +132,8 @@ def long_cases():
 
 
 @pytest.mark.parametrize("some", [cases, pytest.param(long_cases, marks=pytest.mark.slow)])
-def test_fits_are_the_same_bits(engine, some):
+def test_fits_are_the_same_bits(engine, some, monkeypatch):
+    monkeypatch.setattr("shaff.data.drawn.MemoryRows", partial(MemoryRows, size=15))
     here = {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
     with engine():
         for name, est, X, y, rows in some():

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +19,10 @@ from shaff import ShapleyEffects, inference, load_result
 from shaff.data.drawn import UNITS, AllRows, MeasuredRows
 from shaff.data.passes import MemoryRows, group_shares
 from shaff.data.problem import Given, Problem
+from shaff.data.rows import draw_rows
 from shaff.errors import InputError
 from shaff.subsets import Subsets
+from shaff.values.boosting_pass import BoostingPass, KeptSteps
 from shaff.values.outcome import Outcome
 from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.sums import ErrorSums
@@ -185,6 +193,105 @@ def test_the_threads_do_not_matter():
     ]
     assert_array_equal(found[0].effects, found[1].effects)
     assert_array_equal(found[0].covariance, found[1].covariance)
+
+
+class StopError(Exception):
+    """The process is killed."""
+
+
+def interrupted(monkeypatch, after):
+    """Sums of so many blocks, then no more."""
+    whole, n_sums = BoostingPass.sums, itertools.count()
+
+    def sums(self, rows, n_units):
+        if next(n_sums) == after:
+            raise StopError
+        return whole(self, rows, n_units)
+
+    monkeypatch.setattr(BoostingPass, "sums", sums)
+    return n_sums
+
+
+def killed(monkeypatch, est, X, y, **rows):
+    with monkeypatch.context() as patch:
+        interrupted(patch, after=7)
+        with pytest.raises(StopError):
+            est.fit(X, y, **rows)
+
+
+def small_blocks(monkeypatch, size=100):
+    monkeypatch.setattr("shaff.data.drawn.MemoryRows", partial(MemoryRows, size=size))
+    monkeypatch.setattr("shaff.measuring.SAVED_EVERY", 0.0)
+    return {**SETTINGS, "max_rows": 200, "value_rows": "all", "n_jobs": 1}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_second_run_goes_on_with_the_next_rows(grouped, tmp_path, monkeypatch):
+    X, y = linear(1000, seed=2)
+    groups = {"row_groups": np.arange(1000) // 4} if grouped else {}
+    settings = small_blocks(monkeypatch)
+    wanted = ShapleyEffects(**settings).fit(X, y, **groups).result_
+    killed(monkeypatch, ShapleyEffects(**settings, checkpoint=tmp_path), X, y, **groups)
+    priced = count_prices(monkeypatch)
+    n_sums = interrupted(monkeypatch, after=None)
+    found = ShapleyEffects(**settings, checkpoint=tmp_path).fit(X, y, **groups).result_
+    assert next(n_sums) == 4  # six blocks were saved, two at a time, and ten there are
+    assert next(priced) == 0  # nor is any subset priced to know where it stops
+    assert_array_equal(found.effects, wanted.effects)
+    assert_array_equal(found.covariance, wanted.covariance)
+    assert found.n_subsets == wanted.n_subsets
+
+
+def count_prices(monkeypatch):
+    held_out, count = ProjectedBoosting._held_out, itertools.count()
+
+    def counted(self, masks, corrected):
+        next(count)
+        return held_out(self, masks, corrected)
+
+    monkeypatch.setattr(ProjectedBoosting, "_held_out", counted)
+    return count
+
+
+def test_rows_that_have_changed_are_measured_anew(tmp_path, monkeypatch):
+    X, y = linear(1000, seed=2)
+    settings = small_blocks(monkeypatch)
+    killed(monkeypatch, ShapleyEffects(**settings, checkpoint=tmp_path), X, y)
+    drawn = draw_rows(1000, 200, None, 0)
+    other = np.setdiff1d(np.arange(100), drawn)[0]
+    y[other] += 50
+    wanted = ShapleyEffects(**settings).fit(X, y).result_
+    found = ShapleyEffects(**settings, checkpoint=tmp_path).fit(X, y).result_
+    assert_array_equal(found.effects, wanted.effects)
+    assert_array_equal(found.covariance, wanted.covariance)
+
+
+def test_damaged_sums_are_taken_anew(tmp_path, monkeypatch):
+    X, y = linear(1000, seed=2)
+    settings = small_blocks(monkeypatch)
+    wanted = ShapleyEffects(**settings, checkpoint=tmp_path).fit(X, y).result_
+    (file,) = tmp_path.glob("*.sums")
+    file.write_bytes(file.read_bytes()[:-1])
+    n_sums = interrupted(monkeypatch, after=None)
+    found = ShapleyEffects(**settings, checkpoint=tmp_path).fit(X, y).result_
+    assert next(n_sums) == 10
+    assert_array_equal(found.effects, wanted.effects)
+
+
+def test_threads_learn_each_step_once():
+    """Whoever asks first learns, and the others wait."""
+    kept, learnt = KeptSteps(), []
+
+    def learn(k, b):
+        learnt.append((k, b))
+        time.sleep(0.05)
+        return SimpleNamespace(nbytes=8)
+
+    places = [(k, 0) for k in range(3)] * 4
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(lambda place: kept.get(place, learn), places))
+    assert sorted(learnt) == [(k, 0) for k in range(3)]
+    assert len(set(map(id, found))) == 3
 
 
 def test_frames_with_categories_groups_and_many_players():

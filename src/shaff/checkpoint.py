@@ -2,7 +2,8 @@
 
 A file holds one block of subsets with their values. It is written whole or not at all, and on
 reading its format, length and hash are checked: one that is damaged, or of another format, counts
-as none. Its name begins with the run's own (a hash of data, model and settings), so that many
+as none. What was summed over rows that come in blocks is a file too, the last one only.
+A name begins with the run's own (a hash of data, model and settings), so that many
 runs may share a folder, and those that ask the same share the work.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 
 import joblib
 import numpy as np
+import numpy.typing as npt
 
 from shaff._files import replacing
 from shaff.errors import InputError, StorageError
@@ -27,7 +29,8 @@ from shaff.subsets import Subsets
 
 # What files begin with; then hash and length of the rest. Another version is another format.
 FORMAT = b"shaff checkpoint 2\n"
-SUFFIX = ".part"
+SUFFIX, SUMS_SUFFIX = ".part", ".sums"
+Arrays = dict[str, npt.NDArray[Any]]
 _HEAD = len(FORMAT) + hashlib.sha256().digest_size + 8
 
 
@@ -147,13 +150,32 @@ class Checkpoint:
 
     def save(self, values: Values, influences: bool) -> None:
         """Write a block whole or not at all."""
-        data = _to_bytes(values, influences)
-        name = f"{self._prefix}-{_name_of(values.subsets, influences)}{SUFFIX}"
-        with self._words_for_errors("written to"):
-            self._store.write(name, data)
+        name = self._name(values.subsets, influences) + SUFFIX
+        self._write(name, _arrays_of(values, influences))
         self._seen.add(name)
 
+    def save_sums(self, subsets: Subsets, sums: Arrays) -> None:
+        """Write sums of these subsets in the place of those that were saved before."""
+        self._write(self._name(subsets) + SUMS_SUFFIX, sums)
+
+    def load_sums(self, subsets: Subsets) -> Arrays | None:
+        """The last that were saved, None if there are none, or no whole ones."""
+        return self._read(self._name(subsets) + SUMS_SUFFIX)
+
+    def _name(self, subsets: Subsets, influences: bool = False) -> str:
+        own = hashlib.sha256(bytes([influences]) + subsets.words.tobytes()).hexdigest()[:32]
+        return f"{self._prefix}-{own}"
+
     def _load(self, name: str) -> tuple[Values, bool] | None:
+        arrays = self._read(name)
+        return None if arrays is None else _values_of(arrays)
+
+    def _write(self, name: str, arrays: Arrays) -> None:
+        data = _to_bytes(arrays)
+        with self._words_for_errors("written to"):
+            self._store.write(name, data)
+
+    def _read(self, name: str) -> Arrays | None:
         try:
             return _from_bytes(self._store.read(name))
         except OSError:  # gone, or not to be read: priced again
@@ -171,27 +193,30 @@ class Checkpoint:
             ) from error
 
 
-def _name_of(subsets: Subsets, influences: bool) -> str:
-    return hashlib.sha256(bytes([influences]) + subsets.words.tobytes()).hexdigest()[:32]
-
-
-def _to_bytes(values: Values, influences: bool) -> bytes:
-    arrays = {field.name: getattr(values, field.name) for field in fields(values)}
-    arrays["subsets"] = values.subsets.masks()
+def _to_bytes(arrays: Arrays) -> bytes:
     body = io.BytesIO()
-    np.savez(body, with_rows=influences, **{name: a for name, a in arrays.items() if a is not None})
+    np.savez(body, **arrays)  # type: ignore[arg-type]
     data = body.getvalue()
     return FORMAT + hashlib.sha256(data).digest() + len(data).to_bytes(8, "little") + data
 
 
-def _from_bytes(data: bytes) -> tuple[Values, bool] | None:
+def _from_bytes(data: bytes) -> Arrays | None:
     """None for what is not whole, or of another format."""
     head, body = data[:_HEAD], data[_HEAD:]
     expected = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
     if head != expected:
         return None
     with np.load(io.BytesIO(body), allow_pickle=False) as saved:
-        arrays: dict[str, Any] = dict(saved)
+        return dict(saved)
+
+
+def _arrays_of(values: Values, influences: bool) -> Arrays:
+    arrays = {field.name: getattr(values, field.name) for field in fields(values)}
+    known = {name: array for name, array in arrays.items() if array is not None}
+    return {**known, "subsets": values.subsets.masks(), "with_rows": np.array(influences)}
+
+
+def _values_of(arrays: Arrays) -> tuple[Values, bool] | None:
     if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
         return None  # of a version that knows more
     with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")

@@ -57,7 +57,7 @@ class Evaluator:
         progress: Progress | None = None,
         priced: Values | None = None,
     ) -> None:
-        self._values, self._checkpoint = values, checkpoint
+        self._values, self.checkpoint = values, checkpoint
         self.progress = progress or Silent()
         self.n_players = values.n_players
         self._found: Places = {False: {}, True: {}}
@@ -81,8 +81,9 @@ class Evaluator:
         new = subsets[self._is_new(subsets, influences)].unique()
         new = new[~self._take_saved(new, influences)]
         for block in self._blocks(new, influences):
-            if self._checkpoint:
-                self._checkpoint.save(block, influences)
+            if self.checkpoint:
+                self.checkpoint.save(block, influences)
+            self._recall(block)
             _note(self._found[influences], block)
             self.progress.update(self.n_priced, total)
         return replace(self._gather(subsets, influences), subsets=subsets)
@@ -101,15 +102,23 @@ class Evaluator:
 
     def _take_saved(self, new: Subsets, influences: bool) -> BoolArray:
         """Which of the subsets another run has priced; they are this run's from now on."""
-        if self._checkpoint is None or len(new) == 0:
+        if self.checkpoint is None or len(new) == 0:
             return np.zeros(len(new), dtype=bool)
-        for values, with_rows in self._checkpoint.news():
+        for values, with_rows in self.checkpoint.news():
+            self._recall(values)
             _note(self._saved[with_rows], values)
         # As the first run would have: a value is not the same bits with influences and without.
         saved = self._saved[influences]
         keys = new.keys()
         self._found[influences].update({key: saved[key] for key in keys if key in saved})
         return np.array([key in saved for key in keys], dtype=bool)
+
+    def _recall(self, values: Values) -> None:
+        """Tell the value function, if it has a memory, what another has priced in its place: what
+        it is asked of further rows need not be priced again for."""
+        recall = getattr(self._values, "recall", None)
+        if recall is not None:
+            recall(values)
 
     def _blocks(self, new: Subsets, influences: bool) -> Iterator[Values]:
         """Prices of all subsets, in whatever order they are done."""

@@ -53,6 +53,9 @@ class Values:
     means : float32 array of shape (n_subsets, n_some_rows, 1) or None
         Conditional means of the rows of `some_rows`, out of sample, with a single output; less the
         mean of y over all rows, whatever their weight, so that no digit is lost.
+    stops : int array of shape (n_subsets, n_models) or None
+        How many of its trees each model uses, where that is a choice: what further rows are
+        predicted with.
     """
 
     subsets: Subsets
@@ -64,6 +67,7 @@ class Values:
     runs: FloatArray | None = None
     output_influences: npt.NDArray[np.float32] | None = None
     means: npt.NDArray[np.float32] | None = None
+    stops: IntArray | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Values]) -> Values:
@@ -217,6 +221,15 @@ class RowPass(Protocol):
     @property
     def fold_of(self) -> IntpArray:
         """The model that has not seen each row of the sample, -1 if all have."""
+        ...
+
+    @property
+    def cancel(self) -> npt.NDArray[np.uint8]:
+        """One number: what it computes ends early when it is set."""
+        ...
+
+    def learn(self, n_jobs: int | None) -> None:
+        """Learn all that `sums` needs, in threads; otherwise it learns on the way."""
         ...
 
     def sums(self, rows: Any, n_units: int | None) -> Any:

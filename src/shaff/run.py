@@ -23,7 +23,7 @@ from shaff.data.summary import summarise
 from shaff.evaluator import Evaluator
 from shaff.explaining import Played, Unplayed, shapes_of
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
-from shaff.measuring import Measured, measure
+from shaff.measuring import Measured, PlayedRows, measure
 from shaff.null_test import gains, joint_p_values, nested_p_values
 from shaff.progress import Silent, progress_bar
 from shaff.protocols import (
@@ -229,10 +229,10 @@ class Run:
             rows = self.cast.rows(X if whole.columns is None else X[:, whole.columns])
             return rows if self.game.encode is None else self.game.encode(rows)
 
-        progress = self.evaluator.progress
-        self.measured = measure(
-            whole.rest, whole.problem, as_played, self.game.values, wanted, progress
-        )
+        self.evaluator.price(wanted, influences=False)
+        rows = PlayedRows(whole.rest, whole.problem, as_played)
+        progress, checkpoint = self.evaluator.progress, self.evaluator.checkpoint
+        self.measured = measure(rows, self.game.values, wanted, progress, checkpoint)
         self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)
         return self.evaluator.price(subsets)
 

@@ -26,6 +26,9 @@ from shaff.errors import StorageError
 Tasks = Mapping[int, tuple[Any, ...]]
 # Tasks under way for each worker: the next one waits there while the last is fetched.
 QUEUED = 2
+# Bytes from which on a part of a task is heavy. More, and Dask warns of large graphs; fewer, and
+# each is a message of its own.
+HEAVY = 2**20
 
 
 class Engine(ABC):
@@ -84,7 +87,7 @@ class JoblibEngine(Engine):
             n_jobs=self.n_workers, backend=self._backend, batch_size=1, pre_dispatch="2*n_jobs",
             return_as=self._return_as,
         )  # fmt: skip
-        jobs = (joblib.delayed(_numbered)(n, key, shipped, function, t) for n, t in tasks.items())
+        jobs = (joblib.delayed(_numbered)(n, key, shipped, function, *t) for n, t in tasks.items())
         yield from parallel(jobs)
 
     @property
@@ -167,13 +170,23 @@ class DaskEngine(Engine):
         numbers: dict[Any, int] = {}
         try:
             for number, task in tasks.items():
-                future = self._client.submit(work, key, shipped, function, task, pure=False)
+                sent = [self._straight(part) for part in task]
+                future = self._client.submit(work, key, shipped, function, *sent, pure=False)
                 numbers[future] = number
             for future in as_completed(list(numbers)):
                 yield numbers.pop(future), future.result()
         finally:
             with suppress(Exception):  # also when there is no scheduler to tell any more
                 self._client.cancel(list(numbers))
+
+    def _straight(self, part: Any) -> Any:
+        """What is heavy goes to a worker straight, not through the scheduler."""
+        from dask.sizeof import sizeof
+
+        if sizeof(part) < HEAVY:
+            return part
+        (future,) = self._client.scatter([part], hash=False)
+        return future
 
 
 class RayEngine(Engine):
@@ -215,7 +228,7 @@ class RayEngine(Engine):
             while waiting or numbers:
                 while waiting and len(numbers) < QUEUED * self.n_workers:
                     number, task = waiting.pop()
-                    numbers[self._work.remote(key, shipped, function, task)] = number
+                    numbers[self._work.remote(key, shipped, function, *task)] = number
                 (done,), _ = ray.wait(list(numbers), num_returns=1)
                 outcome = ray.get(done)
                 yield numbers.pop(done), outcome

@@ -28,9 +28,7 @@ class Outcome:
         return self.value
 
 
-def work(
-    key: str, source: str | ByteArray, function: Callable[..., Any], task: tuple[Any, ...]
-) -> Outcome:
+def work(key: str, source: str | ByteArray, function: Callable[..., Any], *task: Any) -> Outcome:
     """``function(shared, *task)`` in a worker.
 
     Nothing but the arguments decides the value, so that a task may be run again elsewhere.
@@ -39,7 +37,7 @@ def work(
     --------
     >>> from shaff._work.parcel import pack
     >>> from shaff._work.worker import work
-    >>> work("a key", pack([3, 4]), list.index, (4,)).get()
+    >>> work("a key", pack([3, 4]), list.index, 4).get()
     1
     """
     try:

@@ -170,6 +170,12 @@ class Together:
         found: RowPass = self._values.over_rows(self._of_everybody(subsets))  # type: ignore[attr-defined]
         return found
 
+    def recall(self, values: Values) -> None:
+        """What was priced elsewhere; for value functions that have a memory."""
+        recall = getattr(self._values, "recall", None)
+        if recall is not None:
+            recall(replace(values, subsets=self._of_everybody(values.subsets)))
+
     def _of_everybody(self, subsets: Subsets) -> Subsets:
         given = subsets.masks()
         masks = np.zeros((len(subsets), len(self._cast.names)), dtype=bool)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -18,6 +22,41 @@ KEPT_BYTES = 3 * 2**29
 BLOCK_SUBSETS = 64
 # Errors that are held at a time.
 MAX_ERRORS = 2**23
+Place = tuple[int, int]
+
+
+class KeptSteps:
+    """Steps that have been learnt, as long as there is room for them.
+
+    Each is learnt by the thread that asks for it first, and others wait for it. They do not travel:
+    another process learns its own.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Place, FoldSteps] = {}
+        self._lock = threading.Lock()
+        self._learning: dict[Place, threading.Lock] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptSteps, ()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further steps are learnt each time that they are asked for."""
+        return sum(steps.nbytes for steps in list(self._kept.values())) >= KEPT_BYTES
+
+    def get(self, place: Place, learn: Callable[[int, int], FoldSteps]) -> FoldSteps:
+        """What was learnt, or is now."""
+        with self._lock:
+            own = self._learning.setdefault(place, threading.Lock())
+        if place in self._kept:
+            return self._kept[place]
+        if self.is_full:
+            return learn(*place)
+        with own:
+            if place not in self._kept:
+                self._kept[place] = learn(*place)
+            return self._kept[place]
 
 
 class BoostingPass:
@@ -33,7 +72,6 @@ class BoostingPass:
     stops : int array of shape (n_subsets, n_folds)
         Trees after which a subset stops.
     shrinkage : float
-    n_jobs : int or None
     cancel : Cancel
     """
 
@@ -43,18 +81,20 @@ class BoostingPass:
         masks: BoolArray,
         stops: IntArray,
         shrinkage: float,
-        n_jobs: int | None,
         cancel: Cancel,
     ) -> None:
         self._models, self._masks, self._stops = models, masks, stops
-        self._shrinkage, self._cancel = shrinkage, cancel
+        self._shrinkage, self.cancel = shrinkage, cancel
         self.n_subsets, self.n_folds = len(masks), len(models)
         starts = range(0, len(masks), BLOCK_SUBSETS)
         self._blocks = [slice(k, min(k + BLOCK_SUBSETS, len(masks))) for k in starts]
-        tasks = [(k, b) for b in range(len(self._blocks)) for k in range(self.n_folds)]
-        self._kept: dict[tuple[int, int], FoldSteps] = {}
+        self._kept = KeptSteps()
+
+    def learn(self, n_jobs: int | None) -> None:
+        """Learn the steps in threads, as many as are kept."""
+        places = [(k, b) for b in range(len(self._blocks)) for k in range(self.n_folds)]
         with threadpool_limits(1, user_api="blas"):
-            run_in_threads(self._learn_and_keep, tasks, n_jobs, cancel)
+            run_in_threads(self._learn_if_kept, places, n_jobs, self.cancel)
 
     @property
     def fold_of(self) -> IntpArray:
@@ -82,23 +122,20 @@ class BoostingPass:
         errors = np.empty((y.shape[1], self.n_subsets, len(own)))
         corrected = np.empty_like(errors)
         for b, block in enumerate(self._blocks):
-            residual = y.T[:, None] - self._steps(k, b).predict(new, self._cancel)
+            steps = self._kept.get((k, b), self._learn)
+            residual = y.T[:, None] - steps.predict(new, self.cancel)
             np.square(residual[0], out=errors[:, block])
             np.multiply(residual[1], residual[2], out=corrected[:, block])
         unit = None if rows.unit is None else rows.unit[own]
         sums.add(rows.weight[own], (y - model.mean) ** 2, errors, corrected, unit, k)
 
-    def _steps(self, k: int, b: int) -> FoldSteps:
-        kept = self._kept.get((k, b))
-        return self._learn(k, b) if kept is None else kept
-
     def _learn(self, k: int, b: int) -> FoldSteps:
         block = self._blocks[b]
         stops = np.ascontiguousarray(self._stops[block, k])
         return self._models[k].learn(
-            self._masks[block], stops, self._shrinkage, self._cancel, halves=True
+            self._masks[block], stops, self._shrinkage, self.cancel, halves=True
         )
 
-    def _learn_and_keep(self, k: int, b: int) -> None:
-        if sum(steps.nbytes for steps in list(self._kept.values())) < KEPT_BYTES:
-            self._kept[k, b] = self._learn(k, b)
+    def _learn_if_kept(self, k: int, b: int) -> None:
+        if not self._kept.is_full:
+            self._kept.get((k, b), self._learn)

@@ -226,10 +226,14 @@ class ProjectedBoosting:
         parts = []
         for wave, found in self._in_waves(subsets, corrected=True):
             errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
-            parts.append(
-                self._outcome.values(subsets[wave], errors, influences, found.products, means)
-            )
+            priced = self._outcome.values(subsets[wave], errors, influences, found.products, means)
+            parts.append(replace(priced, stops=found.stops))
         return Values.concatenate(parts)
+
+    def recall(self, values: Values) -> None:
+        """Take note of what was priced elsewhere, or by an earlier run."""
+        if values.stops is not None:
+            self._stops_of.update(zip(values.subsets.keys(), values.stops, strict=True))
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means m_U(x), shape (n_subsets, n_rows, n_outputs).
@@ -243,23 +247,21 @@ class ProjectedBoosting:
             out[:, self._outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
-        return self._predict_new(self._masks(subsets), self._stages_of(subsets)[:, 0], new)
+        return self._predict_new(self._masks(subsets), self._known_stops(subsets)[:, 0], new)
 
-    def _stages_of(self, subsets: Subsets) -> IntArray:
+    def _known_stops(self, subsets: Subsets) -> IntArray:
         """When each subset stops, over all folds and in each: as `values` has found, or finds now;
         shape (n_subsets, 1 + n_folds)."""
-        unknown = np.array([key not in self._stage_of for key in subsets.keys()], dtype=bool)
+        unknown = np.array([key not in self._stops_of for key in subsets.keys()], dtype=bool)
         for _ in self._in_waves(subsets[unknown]):
             pass
-        found = [self._stage_of[key] for key in subsets.keys()]
+        found = [self._stops_of[key] for key in subsets.keys()]
         return np.array(found, dtype=np.int64).reshape(len(subsets), 1 + len(self.folds))
 
     def over_rows(self, subsets: Subsets) -> BoostingPass:
         """The same price on rows outside of the data: see `RowPass`."""
-        masks, stops = self._masks(subsets), self._stages_of(subsets)[:, 1:]
-        return BoostingPass(
-            self._models, masks, stops, self.shrinkage_, self._data.n_jobs, self._cancel
-        )
+        masks, stops = self._masks(subsets), self._known_stops(subsets)[:, 1:]
+        return BoostingPass(self._models, masks, stops, self.shrinkage_, self._cancel)
 
     # Fitting ----------------------------------------------------------------------------------
 
@@ -271,7 +273,7 @@ class ProjectedBoosting:
         self._outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         # Trees after which a subset stops, for rows that are predicted later.
-        self._stage_of: dict[bytes, IntArray] = {}
+        self._stops_of: dict[bytes, IntArray] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
         # Of the probes, with all trees and the shrinkage of growing, where it is known.
         self._grown_error: float | None = None
@@ -534,8 +536,7 @@ class ProjectedBoosting:
         masks = self._masks(subsets)
         for wave in self._waves(len(masks)):
             found = self._held_out(masks[wave], corrected)
-            stages = np.column_stack([found.stages, found.fold_stages])
-            self._stage_of.update(zip(subsets[wave].keys(), stages, strict=True))
+            self._stops_of.update(zip(subsets[wave].keys(), found.stops, strict=True))
             yield wave, found
 
     def _held_out(self, masks: BoolArray, corrected: bool = False) -> HeldOutResiduals:

@@ -29,24 +29,20 @@ class HeldOutResiduals:
     Parameters
     ----------
     residuals : float array of shape (n_subsets, n_rows, n_outputs)
-    stages : int array of shape (n_subsets,)
-        The number of trees that is best over all folds.
-    fold_stages : int array of shape (n_subsets, n_folds)
-        That of each fold, by the others.
+    stops : int array of shape (n_subsets, 1 + n_folds)
+        The number of trees that is best over all folds; then that of each fold, by the others.
     products : float array of the shape of the residuals, or None
         Of the residuals by two halves of the training rows.
     """
 
     residuals: FloatArray
-    stages: IntArray
-    fold_stages: IntArray
+    stops: IntArray
     products: FloatArray | None = None
 
     def block(self, subsets: slice) -> HeldOutResiduals:
         """Views on some of the subsets."""
         products = None if self.products is None else self.products[subsets]
-        stages, of_folds = self.stages[subsets], self.fold_stages[subsets]
-        return HeldOutResiduals(self.residuals[subsets], stages, of_folds, products)
+        return HeldOutResiduals(self.residuals[subsets], self.stops[subsets], products)
 
 
 class FoldReplay:
@@ -149,12 +145,12 @@ class BlockReplay:
             others = [other for other in self.folds if other is not fold] or [fold]
             stage = np.sum([other.errors for other in others], axis=0).argmin(axis=0)
             test = fold.rows
-            out.fold_stages[:, k] = np.asarray(stages)[stage]
+            out.stops[:, 1 + k] = np.asarray(stages)[stage]
             out.residuals[:, test] = fold.kept[stage, :, subsets].transpose(0, 2, 1)
             if fold.products is not None and out.products is not None:
                 out.products[:, test] = fold.products[stage, :, subsets].transpose(0, 2, 1)
         best = np.sum([fold.errors for fold in self.folds], axis=0).argmin(axis=0)
-        out.stages[:] = np.asarray(stages)[best]
+        out.stops[:, 0] = np.asarray(stages)[best]
 
 
 def replay_stages(
@@ -188,8 +184,7 @@ def replay_stages(
     shape = (len(masks), *models[0].data.y.shape)
     out = HeldOutResiduals(
         np.zeros(shape),
-        np.zeros(len(masks), dtype=np.int64),
-        np.zeros((len(masks), len(models)), dtype=np.int64),
+        np.zeros((len(masks), 1 + len(models)), dtype=np.int64),
         np.zeros(shape) if products else None,
     )
     parts = [slice(k, k + BLOCK_SUBSETS) for k in range(0, len(masks), BLOCK_SUBSETS)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shaff._typing import FloatArray, IntpArray
 from shaff.protocols import Values
@@ -12,6 +15,8 @@ from shaff.subsets import Subsets
 
 # Outputs whose error bars are kept apart: each takes a matrix over the subsets.
 MAX_OUTPUTS = 12
+# What `ErrorSums` holds besides the spreads.
+PLAIN = ("n_rows", "weight", "by_fold", "constant", "errors", "corrected")
 
 
 @dataclass
@@ -145,6 +150,24 @@ class ErrorSums:
         self.by_fold += other.by_fold
         for spread, more in zip(self.spreads, other.spreads, strict=True):
             spread.merge(more)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of them, as `of_arrays` takes them."""
+        plain = {name: np.asarray(getattr(self, name)) for name in PLAIN}
+        spread = {"second": np.stack([spread.second for spread in self.spreads])}
+        by_unit = [spread.by_unit for spread in self.spreads if spread.by_unit is not None]
+        return {**plain, **spread, **({"by_unit": np.stack(by_unit)} if by_unit else {})}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ErrorSums:
+        """What `arrays` gave."""
+        n_subsets, n_outputs = arrays["errors"].shape
+        sums = cls(n_subsets, n_outputs, n_folds=len(arrays["by_fold"]))
+        for name in PLAIN:
+            setattr(sums, name, arrays[name] if arrays[name].ndim else arrays[name].item())
+        by_unit = arrays.get("by_unit", [None] * len(arrays["second"]))
+        sums.spreads = [Spread(*parts) for parts in zip(arrays["second"], by_unit, strict=True)]
+        return sums
 
     def values(self, subsets: Subsets) -> Values:
         """v of each subset, plain and corrected; the empty set is worth 0."""
