@@ -90,6 +90,23 @@ def test_kernel_equals_oracle(seed, n_leaves, n_train, p, categories, shrinkage)
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
+def test_kernel_equals_oracle_over_blocks_of_rows():
+    """Cells are numbered block by block: the last block is not full."""
+    rng = np.random.default_rng(5)
+    trees = [random_tree(rng, 20, 4, True) for _ in range(2)]
+    header = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
+    ensemble, n_rows = Ensemble.from_trees(trees, 4, **header), 2 * 2048 + 100
+    X = np.column_stack([rng.standard_normal((n_rows, 3)), rng.integers(0, 70, n_rows)])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    residual, weight = rng.standard_normal(n_rows), np.ones(n_rows)
+    masks = np.array([[True, False, True, True], [False, True, False, False]])
+    got = kernel(ensemble, X, residual, n_rows - 900, weight, masks, 0.3, 1.0)
+    for row, mask in zip(got, masks, strict=True):
+        subset = set(np.flatnonzero(mask))
+        expected = replay(ensemble, X, residual, n_rows - 900, weight, subset, 0.3, 1.0)
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("n_rows", [50, 70_000])
 def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
     # Above 65 534 rows the cells are numbered in 32 bits.
@@ -156,14 +173,17 @@ def test_values_equal_the_definition(booster):
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
 
 
-@pytest.mark.parametrize("shrinkage", [0.0, 3.0])
-def test_halves_are_replays_of_their_own(shrinkage):
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(
+    ("shrinkage", "n_train", "n_first", "n"),
+    [(0.0, 31, 14, 40), (3.0, 31, 14, 40), (1.0, 4000, 1999, 5000)],
+)
+def test_halves_are_replays_of_their_own(shrinkage, n_train, n_first, n, weighted):
     rng = np.random.default_rng(3)
-    n_train, n_first, n = 31, 14, 40
     trees = [random_tree(rng, 12, 4, True) for _ in range(3)]
     ensemble = Ensemble.from_trees(trees, 4, base_score=0.0, learning_rate=1.0, shrinkage=0.0)
     X = np.column_stack([rng.standard_normal((n, 3)), rng.integers(0, 70, n)])
-    start, weight = rng.standard_normal(n), rng.random(n) + 0.5
+    start, weight = rng.standard_normal(n), rng.random(n) + 0.5 if weighted else np.ones(n)
     masks = np.array([[True, False, True, True], [False, True, True, False]])
     coding = Coding.of(ensemble)
     codes = coding.encode(X)

@@ -16,40 +16,44 @@ struct Cells {
   std::size_t count = 1;
 };
 
-// Over the training rows of a cell.
-struct Sums {
-  double residual = 0.0, weight = 0.0;
+// Residuals of a training row by the steps of all rows and by those of its own half, or two such
+// steps. They stand side by side because whatever is done to the one is done to the other.
+struct alignas(16) Pair {
+  double all = 0.0, own = 0.0;
 
-  void add(double row_weight, double row_residual) {
-    residual += row_weight * row_residual;
-    weight += row_weight;
+  void add(const Pair& other) {
+    all += other.all;
+    own += other.own;
   }
-  void add(const Sums& other) {
-    residual += other.residual;
-    weight += other.weight;
+  void subtract(const Pair& other) {
+    all -= other.all;
+    own -= other.own;
   }
 };
 
-// The same for one half of them, with what is left of the residuals by that half's own steps.
+// Over the training rows of a cell in one half.
 struct alignas(32) HalfSums {
-  double residual = 0.0, own = 0.0, weight = 0.0;
+  Pair residual;
+  double weight = 0.0;
 
-  void add(double row_weight, double row_residual, double own_residual) {
-    residual += row_weight * row_residual;
-    own += row_weight * own_residual;
+  void add(double row_weight, const Pair& row) {
+    residual.add({row_weight * row.all, row_weight * row.own});
     weight += row_weight;
   }
   void add(const HalfSums& other) {
-    residual += other.residual;
-    own += other.own;
+    residual.add(other.residual);
     weight += other.weight;
   }
 };
 
-// Of a cell: by all training rows, and by each half.
+// Of a cell: for the rows of each half.
 struct alignas(32) Steps {
-  double all = 0.0, first = 0.0, second = 0.0;
+  Pair first, second;
 };
+
+// Rows whose cells are numbered at a time: more, and the cells of a tree's subtrees outgrow the
+// cache (`benchmarks.pairs --case 2:100000`); fewer, and loops are too short.
+constexpr std::size_t kBlockRows = 2048;
 
 // Cells are few in most trees, so that narrow numbers do; where they do not, the tree is replayed
 // with wide ones.
@@ -70,35 +74,68 @@ class Replay {
         halves_(halves),
         interrupted_(interrupted),
         poll_(interrupted),
-        root_numbers_(rows.n_rows) {}
+        groups_(trees, subsets, words_per_subset),
+        pairs_(halves.wanted() ? n_subsets_ * rows.n_train() : 0),
+        equal_weights_(std::ranges::all_of(rows.weight, [](double w) { return w == 1.0; })) {}
 
   bool run() {
+    for (std::size_t u = 0; u < n_subsets_; ++u) read_pairs(u);
+    const bool whole = run_trees();
+    for (std::size_t u = 0; u < n_subsets_; ++u) write_pairs(u);
+    return whole;
+  }
+
+ private:
+  bool run_trees() {
     for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
       if (poll_.should_end()) return false;
       overflowed_ = false;
-      read_tree(static_cast<std::size_t>(trees_.tree_offset[tree_]));
-      for (std::size_t at = 0; at + 1 < n_subtrees_ && !overflowed_; ++at)
-        if (!number_subtree(at)) return false;
-      if (!(overflowed_ ? step_wide() : step_root())) return false;
+      groups_.read(static_cast<std::size_t>(trees_.tree_offset[tree_]), n_subsets_);
+      if (!number_tree()) return false;
+      if (!(overflowed_ ? step_wide() : step_groups())) return false;
     }
     return true;
   }
 
- private:
+  void read_pairs(std::size_t subset) {
+    if (!halves_.wanted()) return;
+    const std::size_t n_train = rows_.n_train();
+    const double *all = residual_.data() + subset * rows_.n_rows,
+                 *own = halves_.train.data() + subset * n_train;
+    Pair* pairs = pairs_.data() + subset * n_train;
+    for (std::size_t i = 0; i < n_train; ++i) pairs[i] = {all[i], own[i]};
+  }
+
+  void write_pairs(std::size_t subset) const {
+    if (!halves_.wanted()) return;
+    const std::size_t n_train = rows_.n_train();
+    double *all = residual_.data() + subset * rows_.n_rows,
+           *own = halves_.train.data() + subset * n_train;
+    const Pair* pairs = pairs_.data() + subset * n_train;
+    for (std::size_t i = 0; i < n_train; ++i) {
+      all[i] = pairs[i].all;
+      own[i] = pairs[i].own;
+    }
+  }
+
   // The present tree for one subset, whose cells are too many for an Id.
   bool step_wide(std::size_t subset) {
     const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
     BoostedTrees tree = trees_;
     tree.tree_offset = trees_.tree_offset.subspan(tree_, 2);
     HalfResiduals halves = halves_;
+    write_pairs(subset);
     if (halves.wanted()) {
       halves.train = halves_.train.subspan(subset * n_train, n_train);
       halves.test = halves_.test.subspan(subset * 2 * n_test, 2 * n_test);
     }
-    return Replay<std::uint32_t>(tree, rows_, subsets_.subspan(subset * words_, words_), words_,
-                                 options_, residual_.subspan(subset * rows_.n_rows, rows_.n_rows),
-                                 halves, interrupted_)
-        .run();
+    const bool whole =
+        Replay<std::uint32_t>(tree, rows_, subsets_.subspan(subset * words_, words_), words_,
+                              options_, residual_.subspan(subset * rows_.n_rows, rows_.n_rows),
+                              halves, interrupted_)
+            .run();
+    read_pairs(subset);
+    return whole;
   }
 
   bool step_wide() {
@@ -107,153 +144,140 @@ class Replay {
     return true;
   }
 
-  bool contains(std::size_t subset, std::int32_t feature) const {
-    return subsets_[subset * words_ + feature / 64] >> (feature % 64) & 1;
+  // The cells of the root for all rows, in `root_cells_`; those below it are only kept for a block
+  // of rows, so that they stay in the cache.
+  bool number_tree() {
+    if (groups_.size() == 0) return true;
+    const std::size_t n = rows_.n_rows, size = numbers_fit() ? std::min(n, kBlockRows) : n;
+    reserve(size);
+    for (std::size_t first = 0; first < n && !overflowed_; first += size)
+      if (!number_rows(first, std::min(size, n - first))) return false;
+    return true;
   }
 
-  // The subtrees that hold a split, children before parents, and their groups of subsets.
-  void read_tree(std::size_t root) {
-    n_subtrees_ = 0;
-    n_buffers_ = 0;
-    add_subtree(root);
-    if (cells_.size() < n_subtrees_) cells_.resize(n_subtrees_);
-  }
-
-  static constexpr std::uint32_t kLeaf = 0xFFFFFFFF;
-  static constexpr std::size_t kTables = 4;
-
-  std::uint32_t add_subtree(std::size_t node) {
-    if (trees_.feature[node] < 0) return kLeaf;
-    const std::uint32_t left = add_subtree(static_cast<std::size_t>(trees_.left[node]));
-    const std::uint32_t right = add_subtree(static_cast<std::size_t>(trees_.right[node]));
-    if (subtrees_.size() == n_subtrees_) {
-      subtrees_.emplace_back();
-      goes_left_.emplace_back(rows_.n_rows);
-    }
-    Subtree& subtree = subtrees_[n_subtrees_];
-    subtree.feature = trees_.feature[node];
-    subtree.left = left;
-    subtree.right = right;
-    group_subsets(subtree);
-    route(node, goes_left_[n_subtrees_]);
-    return static_cast<std::uint32_t>(n_subtrees_++);
-  }
-
-  std::uint64_t child_group(std::uint32_t child, std::size_t subset) const {
-    return child == kLeaf ? 0 : subtrees_[child].group[subset];
-  }
-
-  // Subsets agree on a subtree iff they agree on its first split and on both sides of it.
-  void group_subsets(Subtree& subtree) {
-    subtree.group.resize(n_subsets_);
-    subtree.first.clear();
-    keys_.reset(n_subsets_);
-    for (std::size_t u = 0; u < n_subsets_; ++u) {
-      const std::uint64_t key = child_group(subtree.left, u) << 33 |
-                                child_group(subtree.right, u) << 1 | contains(u, subtree.feature);
-      const std::uint32_t group = keys_.number(key);
-      subtree.group[u] = group;
-      if (group == subtree.first.size()) subtree.first.push_back(static_cast<std::uint32_t>(u));
-    }
-  }
-
-  // All bits set where the row goes left, so that the side is picked without a branch.
-  void route(std::size_t node, std::vector<Id>& goes_left) const {
-    const std::uint16_t* code = rows_.column(static_cast<std::size_t>(trees_.feature[node]));
-    const bool missing_left = trees_.missing_left[node] != 0;
-    const std::int32_t set = trees_.category_set[node];
-    if (set < 0) {
-      const std::uint16_t threshold = trees_.threshold[node];
-      for (std::size_t i = 0; i < rows_.n_rows; ++i) {
-        const bool left = (code[i] <= threshold) | (missing_left & (code[i] == kMissingCode));
-        goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
+  // Whether cells may be numbered without a look at the rows, by sums and products alone.
+  bool numbers_fit() {
+    counts_.resize(groups_.size());
+    for (std::size_t at = 0; at < groups_.size(); ++at) {
+      counts_[at].clear();
+      for (const std::uint32_t subset : groups_[at].first) {
+        const std::size_t left = count(groups_[at].left, subset),
+                          right = count(groups_[at].right, subset);
+        const bool seen = groups_.contains(subset, groups_[at].feature);
+        if (seen ? !sum_fits(left, right) : !product_fits(left, right)) return false;
+        counts_[at].push_back(seen ? left + right : left * right);
       }
-      return;
-    }
-    const auto words = trees_.set_words.subspan(
-        static_cast<std::size_t>(trees_.set_offset[set]),
-        static_cast<std::size_t>(trees_.set_offset[set + 1] - trees_.set_offset[set]));
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) {
-      bool left = missing_left;
-      if (code[i] != kMissingCode)
-        left = code[i] / 64u < words.size() && (words[code[i] / 64u] >> (code[i] % 64u) & 1);
-      goes_left[i] = static_cast<Id>(0 - static_cast<Id>(left));
-    }
-  }
-
-  Cells<Id> child_cells(std::uint32_t child, std::size_t subset) const {
-    return child == kLeaf ? Cells<Id>{} : cells_[child][subtrees_[child].group[subset]];
-  }
-
-  bool number_subtree(std::size_t at) {
-    const Subtree& subtree = subtrees_[at];
-    cells_[at].clear();
-    for (const std::uint32_t subset : subtree.first) {
-      if (poll_.should_end_after(rows_.n_rows)) return false;
-      if (n_buffers_ == buffers_.size()) buffers_.emplace_back(rows_.n_rows);
-      const Cells<Id> cells = number_cells(at, subset, buffers_[n_buffers_].data());
-      if (cells.number == buffers_[n_buffers_].data()) ++n_buffers_;
-      cells_[at].push_back(cells);
     }
     return true;
   }
 
-  // The cells of a subtree for one subset: in `out`, or those of a child when they are the same.
-  Cells<Id> number_cells(std::size_t at, std::size_t subset, Id* out) {
-    const Subtree& subtree = subtrees_[at];
-    const Cells<Id> left = child_cells(subtree.left, subset);
-    const Cells<Id> right = child_cells(subtree.right, subset);
-    if (contains(subset, subtree.feature)) {
-      return pick_side(goes_left_[at].data(), left, right, out);
-    }
-    if (left.number == nullptr) return right;
-    if (right.number == nullptr) return left;
-    return cross_sides(left, right, out);
+  std::size_t count(std::uint32_t child, std::size_t subset) const {
+    return child == TreeGroups::kLeaf ? 1 : counts_[child][groups_[child].group[subset]];
   }
 
-  Cells<Id> pick_side(const Id* goes_left, const Cells<Id>& left, const Cells<Id>& right, Id* out) {
-    const std::size_t n = rows_.n_rows, count = left.count + right.count;
-    if (count > std::numeric_limits<Id>::max()) {
-      return renumber(count, out, [&](std::size_t i) {
-        if (goes_left[i]) return left.number ? static_cast<std::size_t>(left.number[i]) : 0;
-        return left.count + (right.number ? static_cast<std::size_t>(right.number[i]) : 0);
+  static bool sum_fits(std::size_t left, std::size_t right) {
+    return left + right <= std::numeric_limits<Id>::max();
+  }
+
+  // More numbers than rows: most are empty, and the tables over cells would outgrow the rows.
+  bool product_fits(std::size_t left, std::size_t right) const {
+    if (left == 1 || right == 1) return true;  // the numbers of the other side
+    return left * right <= std::min<std::size_t>(rows_.n_rows, std::numeric_limits<Id>::max());
+  }
+
+  void reserve(std::size_t size) {
+    const std::size_t n_groups = groups_.root().first.size();
+    cells_.resize(std::max(cells_.size(), groups_.size()));
+    for (std::vector<Id>& buffer : buffers_) buffer.resize(std::max(buffer.size(), size));
+    goes_left_.resize(std::max(goes_left_.size(), size));
+    root_numbers_.resize(std::max(root_numbers_.size(), n_groups * rows_.n_rows));
+    root_cells_.assign(n_groups, {});
+    root_overflowed_.assign(n_groups, 0);
+  }
+
+  // All cells of some rows.
+  bool number_rows(std::size_t first, std::size_t size) {
+    n_buffers_ = 0;
+    for (std::size_t at = 0; at + 1 < groups_.size() && !overflowed_; ++at)
+      if (!number_subtree(at, first, size)) return false;
+    return overflowed_ || number_root(first, size);
+  }
+
+  void route(std::size_t at, std::size_t first, std::size_t size) {
+    const Split split(trees_, groups_[at].node);
+    const std::uint16_t* codes = rows_.column(static_cast<std::size_t>(split.feature));
+    split.route<Id>({codes + first, size}, trees_.set_offset, trees_.set_words, goes_left_.data());
+  }
+
+  bool number_subtree(std::size_t at, std::size_t first, std::size_t size) {
+    cells_[at].clear();
+    route(at, first, size);
+    for (const std::uint32_t subset : groups_[at].first) {
+      if (poll_.should_end_after(size)) return false;
+      if (n_buffers_ == buffers_.size()) buffers_.emplace_back(goes_left_.size());
+      Id* out = buffers_[n_buffers_].data();
+      cells_[at].push_back(number_cells(at, subset, size, out));
+      if (cells_[at].back().number == out) ++n_buffers_;
+    }
+    return true;
+  }
+
+  bool number_root(std::size_t first, std::size_t size) {
+    const std::size_t at = groups_.size() - 1;
+    route(at, first, size);
+    for (std::size_t g = 0; g < root_cells_.size(); ++g) {
+      if (poll_.should_end_after(size)) return false;
+      Id* all = root_numbers_.data() + g * rows_.n_rows;
+      const Cells<Id> cells = number_cells(at, groups_.root().first[g], size, all + first);
+      if (cells.number == nullptr) continue;
+      if (cells.number != all + first) std::copy_n(cells.number, size, all + first);
+      root_cells_[g] = {all, cells.count};
+      root_overflowed_[g] = overflowed_;
+      overflowed_ = false;
+    }
+    return true;
+  }
+
+  Cells<Id> child_cells(std::uint32_t child, std::size_t subset) const {
+    return child == TreeGroups::kLeaf ? Cells<Id>{} : cells_[child][groups_[child].group[subset]];
+  }
+
+  // The cells of a subtree for one subset: in `out`, or those of a child when they are the same.
+  Cells<Id> number_cells(std::size_t at, std::size_t subset, std::size_t size, Id* out) {
+    const Cells<Id> left = child_cells(groups_[at].left, subset);
+    const Cells<Id> right = child_cells(groups_[at].right, subset);
+    if (groups_.contains(subset, groups_[at].feature)) return picked(left, right, size, out);
+    if (left.number == nullptr) return right;
+    if (right.number == nullptr) return left;
+    return crossed(left, right, size, out);
+  }
+
+  Cells<Id> picked(const Cells<Id>& left, const Cells<Id>& right, std::size_t size, Id* out) {
+    const std::size_t count = left.count + right.count;
+    const Id* goes_left = goes_left_.data();
+    if (!sum_fits(left.count, right.count)) {
+      return renumber(count, size, out, [&](std::size_t i) {
+        return picked_key(goes_left, left.number, left.count, right.number, i);
       });
     }
-    const Id shift = static_cast<Id>(left.count);
-    if (left.number && right.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) |
-                                 ((right.number[i] + shift) & ~goes_left[i]));
-    } else if (left.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((left.number[i] & goes_left[i]) | (shift & ~goes_left[i]));
-    } else if (right.number) {
-      for (std::size_t i = 0; i < n; ++i)
-        out[i] = static_cast<Id>((right.number[i] + shift) & ~goes_left[i]);
-    } else {
-      for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Id>(shift & ~goes_left[i]);
-    }
+    pick_side(goes_left, left.number, static_cast<Id>(left.count), right.number, size, out);
     return {out, count};
   }
 
-  Cells<Id> cross_sides(const Cells<Id>& left, const Cells<Id>& right, Id* out) {
-    const std::size_t n = rows_.n_rows, count = left.count * right.count;
-    // More numbers than rows: most are empty, and the tables over cells would outgrow the rows.
-    if (count > std::min<std::size_t>(n, std::numeric_limits<Id>::max())) {
-      return renumber(count, out, [&](std::size_t i) {
-        return static_cast<std::size_t>(left.number[i]) * right.count + right.number[i];
+  Cells<Id> crossed(const Cells<Id>& left, const Cells<Id>& right, std::size_t size, Id* out) {
+    const std::size_t count = left.count * right.count;
+    if (!product_fits(left.count, right.count)) {
+      return renumber(count, size, out, [&](std::size_t i) {
+        return crossed_key(left.number, right.number, right.count, i);
       });
     }
-    const Id stride = static_cast<Id>(right.count);
-    for (std::size_t i = 0; i < n; ++i)
-      out[i] = static_cast<Id>(left.number[i] * stride + right.number[i]);
+    cross_sides(left.number, right.number, static_cast<Id>(right.count), size, out);
     return {out, count};
   }
 
   // Numbers the keys that occur, in order of first appearance; `bound` is above every key.
   template <class Key>
-  Cells<Id> renumber(std::size_t bound, Id* out, Key key) {
-    const std::size_t n = rows_.n_rows;
+  Cells<Id> renumber(std::size_t bound, std::size_t n, Id* out, Key key) {
     // The table costs a pass over `bound`, the hash some ten times as much a row: larger, and small
     // folds clear tables for nothing; smaller, and common trees pay for the hash.
     if (bound > 16 * n + 4096) {
@@ -273,19 +297,14 @@ class Replay {
     return {out, count};
   }
 
-  // The root's cells are used at once, group by group, and never kept.
-  bool step_root() {
-    if (n_subtrees_ == 0) return step_without_splits();
-    const Subtree& root = subtrees_[n_subtrees_ - 1];
-    members_.assign(root.first.size(), {});
-    for (std::size_t u = 0; u < n_subsets_; ++u)
-      members_[root.group[u]].push_back(static_cast<std::uint32_t>(u));
-    for (std::size_t g = 0; g < root.first.size(); ++g) {
-      overflowed_ = false;
-      const Cells<Id> cells = number_cells(n_subtrees_ - 1, root.first[g], root_numbers_.data());
-      for (const std::uint32_t u : members_[g]) {
+  bool step_groups() {
+    if (groups_.size() == 0) return step_without_splits();
+    const auto& members = groups_.root_members();
+    for (std::size_t g = 0; g < members.size(); ++g) {
+      const Cells<Id>& cells = root_cells_[g];
+      for (const std::uint32_t u : members[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
-        if (!overflowed_)
+        if (!root_overflowed_[g])
           step(u, cells.number == nullptr ? one_cell() : cells);
         else if (!step_wide(u))
           return false;
@@ -313,31 +332,11 @@ class Replay {
 
   void step_all(std::size_t subset, const Cells<Id>& cells) {
     double* residual = residual_.data() + subset * rows_.n_rows;
-    sum_cells(cells, residual);
+    sum_cells(cells.number, cells.count, rows_.weight, residual, sums_);
+    step_.resize(cells.count);
     for (std::size_t c = 0; c < cells.count; ++c)
-      step_[c] = step_size(sums_[c].residual, sums_[c].weight, options_.shrinkage);
+      step_[c] = sums_[c].step(options_.learning_rate, options_.shrinkage);
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
-  }
-
-  // A cell without training rows stays where it is.
-  double step_size(double residual, double weight, double shrinkage) const {
-    return weight > 0 ? options_.learning_rate * residual / (weight + shrinkage) : 0.0;
-  }
-
-  // Rows take turns at several tables: neighbours in one cell need not wait for each other.
-  void sum_cells(const Cells<Id>& cells, const double* residual) {
-    const std::size_t n = rows_.n_train(), count = cells.count;
-    const double* weight = rows_.weight.data();
-    sums_.assign(kTables * count, Sums{});
-    step_.resize(count);
-    const auto add = [&](std::size_t table, std::size_t i) {
-      sums_[table * count + cells.number[i]].add(weight[i], residual[i]);
-    };
-    std::size_t i = 0;
-    for (; i + kTables <= n; i += kTables)
-      for (std::size_t table = 0; table < kTables; ++table) add(table, i + table);
-    for (; i < n; ++i) add(0, i);
-    merge_tables(sums_, count, kTables);
   }
 
   // Adds the tables up in the first one.
@@ -349,37 +348,36 @@ class Replay {
 
   void step_halves(std::size_t subset, const Cells<Id>& cells) {
     const std::size_t n = rows_.n_rows, n_train = rows_.n_train(), n_first = halves_.n_first;
-    double* residual = residual_.data() + subset * n;
-    double* own = halves_.train.data() + subset * n_train;
+    Pair* pairs = pairs_.data() + subset * n_train;
+    double* by_all = residual_.data() + subset * n;
     double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
     double* by_second = by_first + (n - n_train);
-    sum_halves(cells, residual, own);
+    if (equal_weights_)
+      sum_halves(cells, pairs, [](std::size_t) { return 1.0; });
+    else
+      sum_halves(cells, pairs, [this](std::size_t i) { return rows_.weight[i]; });
     find_steps(cells.count);
     const Id* number = cells.number;
-    for (std::size_t i = 0; i < n_first; ++i) {
-      residual[i] -= steps_[number[i]].all;
-      own[i] -= steps_[number[i]].first;
-    }
-    for (std::size_t i = n_first; i < n_train; ++i) {
-      residual[i] -= steps_[number[i]].all;
-      own[i] -= steps_[number[i]].second;
-    }
+    const Steps* steps = steps_.data();
+    for (std::size_t i = 0; i < n_first; ++i) pairs[i].subtract(steps[number[i]].first);
+    for (std::size_t i = n_first; i < n_train; ++i) pairs[i].subtract(steps[number[i]].second);
     for (std::size_t i = n_train; i < n; ++i) {
-      const Steps& step = steps_[number[i]];
-      residual[i] -= step.all;
-      by_first[i - n_train] -= step.first;
-      by_second[i - n_train] -= step.second;
+      const Steps& step = steps[number[i]];
+      by_all[i] -= step.first.all;
+      by_first[i - n_train] -= step.first.own;
+      by_second[i - n_train] -= step.second.own;
     }
   }
 
   // Two tables for each half; rows of both in turn.
-  void sum_halves(const Cells<Id>& cells, const double* residual, const double* own) {
+  template <class Weight>
+  void sum_halves(const Cells<Id>& cells, const Pair* pairs, Weight weight) {
     const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
     for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
       sums->assign(2 * count, HalfSums{});
-    const double* weight = rows_.weight.data();
+    const Id* number = cells.number;
     const auto add = [&](HalfSums* table, std::size_t i) {
-      table[cells.number[i]].add(weight[i], residual[i], own[i]);
+      table[number[i]].add(weight(i), pairs[i]);
     };
     HalfSums *first = first_sums_.data(), *second = second_sums_.data();
     const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
@@ -396,13 +394,14 @@ class Replay {
   }
 
   void find_steps(std::size_t n_cells) {
+    const double rate = options_.learning_rate, shrinkage = options_.shrinkage;
     steps_.resize(n_cells);
     for (std::size_t c = 0; c < n_cells; ++c) {
       const HalfSums &a = first_sums_[c], &b = second_sums_[c];
-      const double shrinkage = options_.shrinkage;
-      steps_[c].all = step_size(a.residual + b.residual, a.weight + b.weight, shrinkage);
-      steps_[c].first = step_size(a.own, a.weight, shrinkage / 2);
-      steps_[c].second = step_size(b.own, b.weight, shrinkage / 2);
+      const CellSums both{a.residual.all + b.residual.all, a.weight + b.weight};
+      const double all = both.step(rate, shrinkage);
+      steps_[c].first = {all, CellSums{a.residual.own, a.weight}.step(rate, shrinkage / 2)};
+      steps_[c].second = {all, CellSums{b.residual.own, b.weight}.step(rate, shrinkage / 2)};
     }
   }
 
@@ -417,15 +416,21 @@ class Replay {
   Poll poll_;
 
   bool overflowed_ = false;  // a count of cells has outgrown Id
-  std::size_t tree_ = 0, n_subtrees_ = 0, n_buffers_ = 0;
-  std::vector<Subtree> subtrees_;
-  std::vector<std::vector<Id>> goes_left_;
+  std::size_t tree_ = 0, n_buffers_ = 0;
+  TreeGroups groups_;
+  std::vector<std::vector<std::size_t>> counts_;
+  // Of the rows that are numbered now.
+  std::vector<Id> goes_left_;
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
+  // Of all rows, for the groups of the root.
   std::vector<Id> root_numbers_, zeros_;
-  std::vector<std::vector<std::uint32_t>> members_;
+  std::vector<Cells<Id>> root_cells_;
+  std::vector<std::uint8_t> root_overflowed_;
+  std::vector<Pair> pairs_;  // of the training rows while trees are replayed
+  bool equal_weights_;
   std::vector<std::uint32_t> direct_;
-  std::vector<Sums> sums_;
+  std::vector<CellSums> sums_;
   std::vector<double> step_;
   std::vector<HalfSums> first_sums_, second_sums_;
   std::vector<Steps> steps_;
