@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.engine_jobs import ENGINES, Job, Sizes, start
 from benchmarks.lines import Record
-from shaff.checkpoint import _from_bytes
+from shaff.checkpoint import open_file, values_of
 
 # What is in a checkpoint ------------------------------------------------------------------------
 
@@ -33,7 +33,8 @@ def priced_in(folder: str) -> tuple[int, int]:
     """Subsets in the files, and how many of them are there twice."""
     keys = []
     for path in files(folder):
-        found = _from_bytes(path.read_bytes())
+        arrays = open_file(path.read_bytes())
+        found = None if arrays is None else values_of(arrays)
         assert found is not None, f"{path} is damaged"
         values, with_rows = found
         keys += [(path.name.split("-")[0], with_rows, key) for key in values.subsets.keys()]
@@ -42,9 +43,26 @@ def priced_in(folder: str) -> tuple[int, int]:
 
 def when_half_is_priced(folder: str, total: int, strike: Callable[[], None]) -> threading.Thread:
     """``total`` is the number of files of a whole run on the same engine."""
+    return _when(lambda: len(files(folder)) >= total // 2, strike)
 
+
+def when_rows_are_saved(folder: str, strike: Callable[[], None]) -> threading.Thread:
+    """Once sums over some of the rows are in the checkpoint."""
+    return _when(lambda: rows_saved(folder) > 0, strike)
+
+
+def rows_saved(folder: str) -> int:
+    """Of which the sums are."""
+    for path in Path(folder).glob("[!.]*.sums"):
+        arrays = open_file(path.read_bytes())
+        assert arrays is not None, f"{path} is damaged"
+        return int(arrays["n_rows"])
+    return 0
+
+
+def _when(ready: Callable[[], bool], strike: Callable[[], None]) -> threading.Thread:
     def watch() -> None:
-        while len(files(folder)) < total // 2:
+        while not ready():
             time.sleep(0.02)
         strike()
 
@@ -78,6 +96,30 @@ def worker_killed(name: str, sizes: Sizes) -> Record:
                 "priced_twice": twice}  # fmt: skip
 
 
+def rows_killed(sizes: Sizes) -> Record:
+    """All rows are measured when a worker, and then a run of its own, get SIGKILL."""
+    here, struck = sizes.rows.run(), list[int]()
+    with tempfile.TemporaryDirectory() as folder, ENGINES["dask"]() as workers:
+
+        def kill_worker() -> None:
+            os.kill(workers()[0], signal.SIGKILL)
+            struck.append(rows_saved(folder))
+
+        when_rows_are_saved(folder, kill_worker)
+        there = sizes.rows.run(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        process = start(RUN, folder, *sizes.rows.words())
+
+        def kill_run() -> None:
+            stop(process)
+            struck.append(rows_saved(folder))
+
+        when_rows_are_saved(folder, kill_run).join()
+        again, _, twice = _to_its_end(sizes.rows, folder)
+    return {"same": here == there == again, "killed_after": struck,
+            "rows": sizes.rows.n_rows, "priced_twice": twice}  # fmt: skip
+
+
 CLUSTER = """
 import logging, sys, time
 import distributed
@@ -92,9 +134,9 @@ import sys
 import distributed, joblib
 from benchmarks.engine_jobs import Job
 if __name__ == "__main__":
-    address, folder, n_rows, n_subsets = sys.argv[1:]
+    address, folder, *job = sys.argv[1:]
     with distributed.Client(address), joblib.parallel_config(backend="dask"):
-        print(Job(int(n_rows), int(n_subsets)).run(folder), flush=True)
+        print(Job.read(job).run(folder), flush=True)
 """
 
 
@@ -118,7 +160,7 @@ class Cluster:
 
     def drive(self, job: Job, folder: str) -> subprocess.Popen[str]:
         """A run of the job from another process."""
-        return start(DRIVER, self.address, folder, job.n_rows, job.n_subsets)
+        return start(DRIVER, self.address, folder, *job.words())
 
 
 def stop(process: subprocess.Popen[str]) -> None:
@@ -165,7 +207,8 @@ RUN = """
 import sys
 from benchmarks.engine_jobs import Job
 if __name__ == "__main__":
-    print(Job(int(sys.argv[1]), int(sys.argv[2])).run(sys.argv[3]), flush=True)
+    folder, *job = sys.argv[1:]
+    print(Job.read(job).run(folder), flush=True)
 """
 
 
@@ -195,7 +238,7 @@ def killed_again_and_again(sizes: Sizes) -> Record:
 
 
 def _to_its_end(job: Job, folder: str) -> tuple[str, int, int]:
-    process = start(RUN, job.n_rows, job.n_subsets, folder)
+    process = start(RUN, folder, *job.words())
     found, words = process.communicate()
     if process.returncode:
         raise RuntimeError(f"a run that nobody killed has failed: {words}")
@@ -204,7 +247,7 @@ def _to_its_end(job: Job, folder: str) -> tuple[str, int, int]:
 
 def _is_killed(job: Job, folder: str, after: float) -> bool:
     """Not one that was done before."""
-    process = start(RUN, job.n_rows, job.n_subsets, folder)
+    process = start(RUN, folder, *job.words())
     try:
         process.communicate(timeout=after)
     except subprocess.TimeoutExpired:

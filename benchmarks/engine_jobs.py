@@ -21,17 +21,28 @@ from shaff.datasets import experiment_2
 
 @dataclass(frozen=True)
 class Job:
-    """A fit of projected boosting to so many rows, with so many subsets."""
+    """A fit of projected boosting to so many rows, with so many subsets; grown on a sample of the
+    rows and measured on all of them, if there is one."""
 
     n_rows: int
     n_subsets: int
+    n_sample: int = 0
+
+    @classmethod
+    def read(cls, words: list[str]) -> Job:
+        """From the arguments of a process."""
+        return cls(*map(int, words))
+
+    def words(self) -> list[str]:
+        """As `read` takes them."""
+        return [str(self.n_rows), str(self.n_subsets), str(self.n_sample)]
 
     def run(self, checkpoint: str | None = None, n_jobs: int | None = None) -> str:
         """A hash of what it gives."""
         exp = experiment_2(n=self.n_rows, random_state=0)
         est = ShapleyEffects(
             "boosting", n_subsets=self.n_subsets, tol=1e-9, random_state=0, checkpoint=checkpoint,
-            n_jobs=n_jobs,
+            n_jobs=n_jobs, max_rows=self.n_sample or self.n_rows, value_rows="all",
         )  # fmt: skip
         result = est.fit(exp.X, exp.y).result_
         return sha256(result.effects.tobytes() + result.covariance.tobytes()).hexdigest()[:16]
@@ -44,6 +55,7 @@ class Sizes:
     minute: Job  # about a CPU minute
     faulty: Job  # what loses its workers or its scheduler
     resumed: Job  # what is killed again and again
+    rows: Job  # what is measured on more rows than it is grown on
     kills: int
     segments: int
     segment_rows: int
@@ -51,8 +63,19 @@ class Sizes:
 
 
 SIZES = {
-    "full": Sizes(Job(20_000, 700), Job(8000, 400), Job(1000, 600), 20, 50, 600, 200),
-    "quick": Sizes(Job(3000, 150), Job(1500, 200), Job(500, 200), 4, 8, 200, 80),
+    "full": Sizes(
+        Job(20_000, 700),
+        Job(8000, 400),
+        Job(1000, 600),
+        Job(1_000_000, 100, 20_000),
+        20,
+        50,
+        600,
+        200,
+    ),
+    "quick": Sizes(
+        Job(3000, 150), Job(1500, 200), Job(500, 200), Job(300_000, 60, 3000), 4, 8, 200, 80
+    ),
 }
 
 
@@ -137,7 +160,7 @@ BARE = """
 import sys, time
 from benchmarks.engine_jobs import Job
 Job(500, 20).run()
-job = Job(int(sys.argv[1]), int(sys.argv[2]))
+job = Job.read(sys.argv[1:])
 print("ready", flush=True)
 input()
 start = time.perf_counter()
@@ -154,7 +177,7 @@ def ceiling(job: Job) -> float:
 
 
 def _side_by_side(job: Job, n: int) -> float:
-    words = [sys.executable, "-c", BARE, str(job.n_rows), str(job.n_subsets)]
+    words = [sys.executable, "-c", BARE, *job.words()]
     pipe = subprocess.PIPE
     processes = [subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) for _ in range(n)]
     for process in processes:

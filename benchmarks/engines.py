@@ -18,6 +18,10 @@ end is a table of what was asked and measured.
   file written again?
 - ``segments``: 50 segments, one of them broken, by one Dask worker and by two, in turns; beside
   them how much faster two processes that share nothing are on this machine (``ceiling``).
+- ``rows_dask``, ``rows_ray``: as ``dask`` and ``ray``, with learners that are grown on a sample and
+  measured on a million rows.
+- ``rows_killed``: a worker, and a run, get SIGKILL while rows are measured; the second run goes on
+  from the checkpoint.
 - ``soak``: memory of one process over 200 fits.
 - ``kills``: a checkpointed run gets SIGKILL 20 times at random moments; same bits at the end?
 """
@@ -38,7 +42,12 @@ import numpy as np
 import polars as pl
 import psutil
 
-from benchmarks.engine_faults import killed_again_and_again, scheduler_killed, worker_killed
+from benchmarks.engine_faults import (
+    killed_again_and_again,
+    rows_killed,
+    scheduler_killed,
+    worker_killed,
+)
 from benchmarks.engine_jobs import ENGINES, SIZES, Job, Sizes, ceiling, dask, measured
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects, explain_many
@@ -47,8 +56,7 @@ from shaff.datasets import experiment_1a
 BROKEN = 7  # the segment that fails
 
 
-def overhead(name: str, sizes: Sizes) -> Record:
-    job = sizes.minute
+def overhead(name: str, job: Job) -> Record:
     one, cpu_one, wall_one = measured(lambda: job.run(n_jobs=1))
     threads, cpu_threads, wall_threads = measured(lambda: job.run(n_jobs=2))
     with ENGINES[name]():
@@ -115,11 +123,14 @@ def soak(sizes: Sizes) -> Record:
 
 
 CASES = {
-    "dask": lambda sizes: overhead("dask", sizes),
-    "ray": lambda sizes: overhead("ray", sizes),
+    "dask": lambda sizes: overhead("dask", sizes.minute),
+    "ray": lambda sizes: overhead("ray", sizes.minute),
     "dask_killed": lambda sizes: worker_killed("dask", sizes),
     "ray_killed": lambda sizes: worker_killed("ray", sizes),
     "scheduler": scheduler_killed,
+    "rows_dask": lambda sizes: overhead("dask", sizes.rows),
+    "rows_ray": lambda sizes: overhead("ray", sizes.rows),
+    "rows_killed": rows_killed,
     "segments": segments,
     "soak": soak,
     "kills": killed_again_and_again,
@@ -161,6 +172,14 @@ def _killed_words(r: Record) -> str:
     return f"{_bits(r)}; killed when {r['killed_after']} of {r['priced']} subsets were priced"
 
 
+def _rows_killed_words(r: Record) -> str:
+    worker, run = r["killed_after"]
+    return (
+        f"{_bits(r)}; killed when {worker} (a worker) and {run} (a run) of {r['rows']} rows were "
+        f"saved; {r['priced_twice']} subsets priced twice"
+    )
+
+
 def _scheduler_words(r: Record) -> str:
     return (
         f"{_bits(r)}; {r['priced_before']} priced before, {r['priced'][0]} in all "
@@ -196,6 +215,9 @@ ASKED = {
     "dask_killed": ("same result, a worker killed at half time", _killed_words),
     "ray_killed": ("same result, a worker killed at half time", _killed_words),
     "scheduler": ("same result after a resume, nothing priced twice", _scheduler_words),
+    "rows_dask": ("same bits; overhead < 30 %", _overhead_words),
+    "rows_ray": ("same bits; overhead < 30 %", _overhead_words),
+    "rows_killed": ("same result, killed while rows are measured", _rows_killed_words),
     "segments": ("≥ 1.7 × with two workers, one segment fails", _segments_words),
     "soak": ("memory flat within 5 % over 200 fits", _soak_words),
     "kills": ("same bits after 20 SIGKILLs", _kills_words),

@@ -168,7 +168,7 @@ class Checkpoint:
 
     def _load(self, name: str) -> tuple[Values, bool] | None:
         arrays = self._read(name)
-        return None if arrays is None else _values_of(arrays)
+        return None if arrays is None else values_of(arrays)
 
     def _write(self, name: str, arrays: Arrays) -> None:
         data = _to_bytes(arrays)
@@ -177,7 +177,7 @@ class Checkpoint:
 
     def _read(self, name: str) -> Arrays | None:
         try:
-            return _from_bytes(self._store.read(name))
+            return open_file(self._store.read(name))
         except OSError:  # gone, or not to be read: priced again
             return None
 
@@ -200,8 +200,8 @@ def _to_bytes(arrays: Arrays) -> bytes:
     return FORMAT + hashlib.sha256(data).digest() + len(data).to_bytes(8, "little") + data
 
 
-def _from_bytes(data: bytes) -> Arrays | None:
-    """None for what is not whole, or of another format."""
+def open_file(data: bytes) -> Arrays | None:
+    """What a file holds; None for what is not whole, or of another format."""
     head, body = data[:_HEAD], data[_HEAD:]
     expected = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
     if head != expected:
@@ -216,7 +216,8 @@ def _arrays_of(values: Values, influences: bool) -> Arrays:
     return {**known, "subsets": values.subsets.masks(), "with_rows": np.array(influences)}
 
 
-def _values_of(arrays: Arrays) -> tuple[Values, bool] | None:
+def values_of(arrays: Arrays) -> tuple[Values, bool] | None:
+    """A block of values, and whether influences are with it."""
     if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
         return None  # of a version that knows more
     with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")
