@@ -109,7 +109,7 @@ def test_kernel_equals_oracle_over_blocks_of_rows():
 
 @pytest.mark.parametrize("n_rows", [50, 70_000])
 def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
-    # Above 65 534 rows the cells are numbered in 32 bits.
+    # Cells whose numbers would outgrow two bytes are numbered anew, by the rows.
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n_rows, 4)), rng.standard_normal(n_rows)
     header = {"base_score": 0.0, "learning_rate": 0.1, "shrinkage": 0.0}
@@ -173,6 +173,21 @@ def test_values_equal_the_definition(booster):
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
 
 
+def replayed_halves(ensemble, X, start, weight, masks, sizes, shrinkage):
+    """Residuals of all rows; of training rows by their own halves; of the others by both."""
+    coding, (n_train, n_first), k = Coding.of(ensemble), sizes, len(masks)
+    residual, train = np.tile(start, (k, 1)), np.tile(start[:n_train], (k, 1))
+    test = np.tile(start[n_train:], (k, 2, 1))
+    _core.replay_boosting(
+        ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
+        ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
+        coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
+        Subsets.from_masks(masks).words, 0.4, shrinkage, residual, np.zeros(1, np.uint8),
+        n_first, train, test,
+    )  # fmt: skip
+    return residual, train, test
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(
     ("shrinkage", "n_train", "n_first", "n"),
@@ -185,17 +200,8 @@ def test_halves_are_replays_of_their_own(shrinkage, n_train, n_first, n, weighte
     X = np.column_stack([rng.standard_normal((n, 3)), rng.integers(0, 70, n)])
     start, weight = rng.standard_normal(n), rng.random(n) + 0.5 if weighted else np.ones(n)
     masks = np.array([[True, False, True, True], [False, True, True, False]])
-    coding = Coding.of(ensemble)
-    codes = coding.encode(X)
-    residual, train = np.tile(start, (2, 1)), np.tile(start[:n_train], (2, 1))
-    test = np.tile(start[n_train:], (2, 2, 1))
-    _core.replay_boosting(
-        ensemble.feature, coding.threshold, ensemble.left, ensemble.right,
-        ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
-        coding.set_words, ensemble.tree_offset, codes, weight[:n_train],
-        Subsets.from_masks(masks).words, 0.4, shrinkage, residual, np.zeros(1, np.uint8),
-        n_first, train, test,
-    )  # fmt: skip
+    sizes = n_train, n_first
+    residual, train, test = replayed_halves(ensemble, X, start, weight, masks, sizes, shrinkage)
     alone = kernel(ensemble, X, start, n_train, weight, masks, 0.4, shrinkage)
     np.testing.assert_allclose(residual, alone, atol=1e-12)
     for k, half in enumerate((range(n_first), range(n_first, n_train))):
@@ -205,6 +211,44 @@ def test_halves_are_replays_of_their_own(shrinkage, n_train, n_first, n, weighte
         )
         np.testing.assert_allclose(train[:, half], own[:, : len(half)], atol=1e-12)
         np.testing.assert_allclose(test[:, k], own[:, len(half) :], atol=1e-12)
+
+
+def crossed_chains(n_leaves):
+    """A root on column 0, and one leaf for each code of column 1 and of column 2 below it."""
+    feature, threshold, left, right = [0], [0.0], [1], [0]
+    for column in (1, 2):
+        if column == 2:
+            right[0] = len(feature)
+        for k in range(n_leaves - 1):
+            at = len(feature)
+            feature += [column, -1]
+            threshold += [k + 0.5, 0.0]
+            left += [at + 1, 0]
+            right += [at + 2, 0]
+        feature, threshold, left, right = (
+            [*part, end] for part, end in ((feature, -1), (threshold, 0.0), (left, 0), (right, 0))
+        )
+    nothing = np.zeros(len(feature))
+    return Tree(feature, threshold, left, right, nothing > 0, nothing, nothing, {})
+
+
+def test_a_tree_of_many_cells_between_others():
+    """Without column 0 there are more cells than two bytes number; the trees before and after it
+    are replayed in two bytes, on the same residuals."""
+    rng = np.random.default_rng(4)
+    small = [random_tree(rng, 12, 3, False) for _ in range(2)]
+    trees, n = [small[0], crossed_chains(300), small[1]], 90_000
+    ensemble = Ensemble.from_trees(trees, 3, base_score=0.0, learning_rate=1.0, shrinkage=0.0)
+    X = np.column_stack([rng.integers(2, size=n), np.arange(n) // 300, np.arange(n) % 300])
+    start, masks = rng.standard_normal(n), np.array([[False, True, True], [True, True, False]])
+    n_train, n_first = n - 100, n // 2
+    halves = replayed_halves(ensemble, X, start, np.ones(n), masks, (n_train, n_first), 1.0)
+    alone = kernel(ensemble, X, start, n_train, np.ones(n), masks, 0.4, 1.0)
+    np.testing.assert_allclose(halves[0], alone, atol=1e-12)
+    first = np.r_[0:n_first, n_train:n]
+    own = kernel(ensemble, X[first], start[first], n_first, np.ones(n), masks, 0.4, 0.5)
+    np.testing.assert_allclose(halves[1][:, :n_first], own[:, :n_first], atol=1e-12)
+    np.testing.assert_allclose(halves[2][:, 0], own[:, n_first:], atol=1e-12)
 
 
 def test_early_stopping_looks_at_the_other_folds():

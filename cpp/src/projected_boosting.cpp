@@ -76,9 +76,11 @@ class Replay {
         poll_(interrupted),
         groups_(trees, subsets, words_per_subset),
         pairs_(halves.wanted() ? n_subsets_ * rows.n_train() : 0),
+        due_(n_subsets_),
         equal_weights_(std::ranges::all_of(rows.weight, [](double w) { return w == 1.0; })) {}
 
   bool run() {
+    zeros_.assign(rows_.n_rows, 0);
     for (std::size_t u = 0; u < n_subsets_; ++u) read_pairs(u);
     const bool whole = run_trees();
     for (std::size_t u = 0; u < n_subsets_; ++u) write_pairs(u);
@@ -86,6 +88,11 @@ class Replay {
   }
 
  private:
+  struct Due {
+    const Id* number = nullptr;
+    std::vector<Steps> steps;
+  };
+
   bool run_trees() {
     for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
       if (poll_.should_end()) return false;
@@ -99,6 +106,7 @@ class Replay {
 
   void read_pairs(std::size_t subset) {
     if (!halves_.wanted()) return;
+    due_[subset] = {one_cell().number, {Steps{}}};
     const std::size_t n_train = rows_.n_train();
     const double *all = residual_.data() + subset * rows_.n_rows,
                  *own = halves_.train.data() + subset * n_train;
@@ -106,13 +114,16 @@ class Replay {
     for (std::size_t i = 0; i < n_train; ++i) pairs[i] = {all[i], own[i]};
   }
 
-  void write_pairs(std::size_t subset) const {
+  void write_pairs(std::size_t subset) {
     if (!halves_.wanted()) return;
-    const std::size_t n_train = rows_.n_train();
+    const std::size_t n_train = rows_.n_train(), n_first = halves_.n_first;
     double *all = residual_.data() + subset * rows_.n_rows,
            *own = halves_.train.data() + subset * n_train;
-    const Pair* pairs = pairs_.data() + subset * n_train;
+    const Due& due = due_[subset];
+    Pair* pairs = pairs_.data() + subset * n_train;
     for (std::size_t i = 0; i < n_train; ++i) {
+      const Steps& step = due.steps[due.number[i]];
+      pairs[i].subtract(i < n_first ? step.first : step.second);
       all[i] = pairs[i].all;
       own[i] = pairs[i].own;
     }
@@ -190,7 +201,7 @@ class Replay {
     cells_.resize(std::max(cells_.size(), groups_.size()));
     for (std::vector<Id>& buffer : buffers_) buffer.resize(std::max(buffer.size(), size));
     goes_left_.resize(std::max(goes_left_.size(), size));
-    root_numbers_.resize(std::max(root_numbers_.size(), n_groups * rows_.n_rows));
+    root_numbers().resize(std::max(root_numbers().size(), n_groups * rows_.n_rows));
     root_cells_.assign(n_groups, {});
     root_overflowed_.assign(n_groups, 0);
   }
@@ -227,7 +238,7 @@ class Replay {
     route(at, first, size);
     for (std::size_t g = 0; g < root_cells_.size(); ++g) {
       if (poll_.should_end_after(size)) return false;
-      Id* all = root_numbers_.data() + g * rows_.n_rows;
+      Id* all = root_numbers().data() + g * rows_.n_rows;
       const Cells<Id> cells = number_cells(at, groups_.root().first[g], size, all + first);
       if (cells.number == nullptr) continue;
       if (cells.number != all + first) std::copy_n(cells.number, size, all + first);
@@ -237,6 +248,9 @@ class Replay {
     }
     return true;
   }
+
+  // Those of the tree before are still due.
+  std::vector<Id>& root_numbers() { return root_numbers_[tree_ % 2]; }
 
   Cells<Id> child_cells(std::uint32_t child, std::size_t subset) const {
     return child == TreeGroups::kLeaf ? Cells<Id>{} : cells_[child][groups_[child].group[subset]];
@@ -318,10 +332,7 @@ class Replay {
     return true;
   }
 
-  Cells<Id> one_cell() {
-    zeros_.resize(rows_.n_rows);
-    return {zeros_.data(), 1};
-  }
+  Cells<Id> one_cell() const { return {zeros_.data(), 1}; }
 
   void step(std::size_t subset, const Cells<Id>& cells) {
     if (halves_.wanted())
@@ -347,61 +358,67 @@ class Replay {
   }
 
   void step_halves(std::size_t subset, const Cells<Id>& cells) {
-    const std::size_t n = rows_.n_rows, n_train = rows_.n_train(), n_first = halves_.n_first;
-    Pair* pairs = pairs_.data() + subset * n_train;
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train();
     double* by_all = residual_.data() + subset * n;
     double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
     double* by_second = by_first + (n - n_train);
     if (equal_weights_)
-      sum_halves(cells, pairs, [](std::size_t) { return 1.0; });
+      sum_halves(subset, cells, [](std::size_t) { return 1.0; });
     else
-      sum_halves(cells, pairs, [this](std::size_t i) { return rows_.weight[i]; });
-    find_steps(cells.count);
-    const Id* number = cells.number;
-    const Steps* steps = steps_.data();
-    for (std::size_t i = 0; i < n_first; ++i) pairs[i].subtract(steps[number[i]].first);
-    for (std::size_t i = n_first; i < n_train; ++i) pairs[i].subtract(steps[number[i]].second);
+      sum_halves(subset, cells, [this](std::size_t i) { return rows_.weight[i]; });
+    due_[subset].number = cells.number;
+    find_steps(cells.count, due_[subset].steps);
     for (std::size_t i = n_train; i < n; ++i) {
-      const Steps& step = steps[number[i]];
+      const Steps& step = due_[subset].steps[cells.number[i]];
       by_all[i] -= step.first.all;
       by_first[i - n_train] -= step.first.own;
       by_second[i - n_train] -= step.second.own;
     }
   }
 
-  // Two tables for each half; rows of both in turn.
+  // Two tables for each half; rows of both in turn. A row takes the step of the tree before on the
+  // way: to read and write the residuals of many rows takes longer than anything done to them.
   template <class Weight>
-  void sum_halves(const Cells<Id>& cells, const Pair* pairs, Weight weight) {
+  void sum_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
     const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
     for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
       sums->assign(2 * count, HalfSums{});
-    const Id* number = cells.number;
-    const auto add = [&](HalfSums* table, std::size_t i) {
+    const Id *number = cells.number, *before = due_[subset].number;
+    const Steps* steps = due_[subset].steps.data();
+    Pair* pairs = pairs_.data() + subset * n_train;
+    const auto add = [&](HalfSums* table, std::size_t i, const Pair& step) {
+      pairs[i].subtract(step);
       table[number[i]].add(weight(i), pairs[i]);
+    };
+    const auto add_first = [&](HalfSums* table, std::size_t i) {
+      add(table, i, steps[before[i]].first);
+    };
+    const auto add_second = [&](HalfSums* table, std::size_t i) {
+      add(table, i, steps[before[i]].second);
     };
     HalfSums *first = first_sums_.data(), *second = second_sums_.data();
     const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
     for (std::size_t i = 0; i < both; i += 2) {
-      add(first, i);
-      add(second, n_first + i);
-      add(first + count, i + 1);
-      add(second + count, n_first + i + 1);
+      add_first(first, i);
+      add_second(second, n_first + i);
+      add_first(first + count, i + 1);
+      add_second(second + count, n_first + i + 1);
     }
-    for (std::size_t i = both; i < n_first; ++i) add(first, i);
-    for (std::size_t i = n_first + both; i < n_train; ++i) add(second, i);
+    for (std::size_t i = both; i < n_first; ++i) add_first(first, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) add_second(second, i);
     merge_tables(first_sums_, count, 2);
     merge_tables(second_sums_, count, 2);
   }
 
-  void find_steps(std::size_t n_cells) {
+  void find_steps(std::size_t n_cells, std::vector<Steps>& steps) const {
     const double rate = options_.learning_rate, shrinkage = options_.shrinkage;
-    steps_.resize(n_cells);
+    steps.resize(n_cells);
     for (std::size_t c = 0; c < n_cells; ++c) {
       const HalfSums &a = first_sums_[c], &b = second_sums_[c];
       const CellSums both{a.residual.all + b.residual.all, a.weight + b.weight};
       const double all = both.step(rate, shrinkage);
-      steps_[c].first = {all, CellSums{a.residual.own, a.weight}.step(rate, shrinkage / 2)};
-      steps_[c].second = {all, CellSums{b.residual.own, b.weight}.step(rate, shrinkage / 2)};
+      steps[c].first = {all, CellSums{a.residual.own, a.weight}.step(rate, shrinkage / 2)};
+      steps[c].second = {all, CellSums{b.residual.own, b.weight}.step(rate, shrinkage / 2)};
     }
   }
 
@@ -424,16 +441,17 @@ class Replay {
   std::vector<std::vector<Cells<Id>>> cells_;
   std::vector<std::vector<Id>> buffers_;
   // Of all rows, for the groups of the root.
-  std::vector<Id> root_numbers_, zeros_;
+  std::vector<Id> root_numbers_[2], zeros_;
   std::vector<Cells<Id>> root_cells_;
   std::vector<std::uint8_t> root_overflowed_;
-  std::vector<Pair> pairs_;  // of the training rows while trees are replayed
+  // The training rows while trees are replayed, and the steps that they are to take next.
+  std::vector<Pair> pairs_;
+  std::vector<Due> due_;
   bool equal_weights_;
   std::vector<std::uint32_t> direct_;
   std::vector<CellSums> sums_;
   std::vector<double> step_;
   std::vector<HalfSums> first_sums_, second_sums_;
-  std::vector<Steps> steps_;
   KeyTable keys_;
 };
 
