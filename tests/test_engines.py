@@ -134,6 +134,7 @@ def long_cases():
 @pytest.mark.parametrize("some", [cases, pytest.param(long_cases, marks=pytest.mark.slow)])
 def test_fits_are_the_same_bits(engine, some, monkeypatch):
     monkeypatch.setattr("shaff.data.drawn.MemoryRows", partial(MemoryRows, size=15))
+    monkeypatch.setattr("shaff._work.engines.HEAVY", 200)  # as blocks of many rows are
     here = {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
     with engine():
         for name, est, X, y, rows in some():

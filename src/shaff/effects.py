@@ -106,8 +106,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         error bars are those of the sample, and a note says so. None uses all rows; of data that
         need not fit in memory 100 000 are sampled then, and all are measured.
     checkpoint : path or None
-        Folder in which priced subsets are saved as they come. A run that was stopped goes on from
-        there, with the same result; it needs an integer ``random_state``.
+        Folder in which priced subsets, and sums over rows that ``value_rows`` adds, are saved as
+        they come. A run that was stopped goes on from there, with the same result; it needs an
+        integer ``random_state``.
     screen : "auto", False or int, default="auto"
         Of more than 25 players those that a screen keeps play by name, and all others play as
         one. It looks at the training rows of each fold by itself, and keeps those that tests
