@@ -331,10 +331,12 @@ def main() -> None:
     parser.add_argument("command", choices=[*COMMANDS, "report"])
     parser.add_argument("--out", type=Path, required=True, help="file of runs, to go on with")
     parser.add_argument("--cases", nargs="+", default=[], help="only these")
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
+    parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "END"),
+                        help="0 1 for times, 0 10 for the rest")  # fmt: skip
     args = parser.parse_args()
     if args.command != "report":
-        fill(args.out, keys(args.command, args.cases, range(*args.seeds)), run)
+        seeds = args.seeds or (0, 1 if args.command in ("time", "large") else 10)
+        fill(args.out, keys(args.command, args.cases, range(*seeds)), run)
     report(read(args.out))
 
 
