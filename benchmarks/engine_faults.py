@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.engine_jobs import ENGINES, Job, Sizes, start
 from benchmarks.lines import Record
+from shaff import measuring
 from shaff.checkpoint import open_file, values_of
 
 # What is in a checkpoint ------------------------------------------------------------------------
@@ -99,6 +100,7 @@ def worker_killed(name: str, sizes: Sizes) -> Record:
 def rows_killed(sizes: Sizes) -> Record:
     """All rows are measured when a worker, and then a run of its own, get SIGKILL."""
     here, struck = sizes.rows.run(), list[int]()
+    measuring.SAVED_EVERY = 1.0
     with tempfile.TemporaryDirectory() as folder, ENGINES["dask"]() as workers:
 
         def kill_worker() -> None:
@@ -206,7 +208,9 @@ def scheduler_killed(sizes: Sizes) -> Record:
 RUN = """
 import sys
 from benchmarks.engine_jobs import Job
+from shaff import measuring
 if __name__ == "__main__":
+    measuring.SAVED_EVERY = 1.0  # a kill is to find something
     folder, *job = sys.argv[1:]
     print(Job.read(job).run(folder), flush=True)
 """
