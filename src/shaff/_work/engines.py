@@ -167,25 +167,48 @@ class DaskEngine(Engine):
         """As they are done; Dask itself runs those of lost workers again."""
         from distributed import as_completed
 
-        numbers: dict[Any, int] = {}
+        waiting, under_way = list(tasks.items())[::-1], dict[Any, tuple[int, Any]]()
+
+        def send(place: Any) -> Any:
+            number, task = waiting.pop()
+            future = self._submit(place, (key, shipped, function), task)
+            under_way[future] = number, place
+            return future
+
         try:
-            for number, task in tasks.items():
-                sent = [self._straight(part) for part in task]
-                future = self._client.submit(work, key, shipped, function, *sent, pure=False)
-                numbers[future] = number
-            for future in as_completed(list(numbers)):
-                yield numbers.pop(future), future.result()
+            places = QUEUED * self._places()
+            done = as_completed([send(place) for place in places[: len(tasks)]])
+            for future in done:
+                number, place = under_way.pop(future)
+                if waiting:
+                    done.add(send(place))
+                yield number, future.result()
         finally:
             with suppress(Exception):  # also when there is no scheduler to tell any more
-                self._client.cancel(list(numbers))
+                self._client.cancel(list(under_way))
 
-    def _straight(self, part: Any) -> Any:
+    def _places(self) -> list[Any]:
+        """Where tasks are sent, a worker as often as it has cores; anywhere if there is none yet.
+
+        Left to itself the scheduler may give two tasks to one worker while another has none.
+        """
+        found = self._client.ncores().items()
+        return [place for place, n_cores in found for _ in range(n_cores)] or [None]
+
+    def _submit(self, place: Any, job: tuple[Any, ...], task: tuple[Any, ...]) -> Any:
+        """To that worker, or to another if it is lost."""
+        parts = [self._straight(part, place) for part in task]
+        return self._client.submit(
+            work, *job, *parts, pure=False, workers=place, allow_other_workers=place is not None
+        )
+
+    def _straight(self, part: Any, place: Any) -> Any:
         """What is heavy goes to a worker straight, not through the scheduler."""
         from dask.sizeof import sizeof
 
         if sizeof(part) < HEAVY:
             return part
-        (future,) = self._client.scatter([part], hash=False)
+        (future,) = self._client.scatter([part], workers=place, hash=False)
         return future
 
 
