@@ -118,7 +118,7 @@ def rows_killed(sizes: Sizes) -> Record:
 
         when_rows_are_saved(folder, kill_run).join()
         again, _, twice = _to_its_end(sizes.rows, folder)
-    return {"same": here == there == again, "killed_after": struck,
+    return {"same": here == there == again, "bits": [here, there, again], "killed_after": struck,
             "rows": sizes.rows.n_rows, "priced_twice": twice}  # fmt: skip
 
 

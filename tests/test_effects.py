@@ -19,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from shaff import ForestPaths, ShapleyEffects, shapley_effects
 from shaff.datasets import experiment_2
@@ -440,6 +441,22 @@ def test_the_same_bits_for_any_jobs_and_backend(data, estimator):
     for backend in ("threading", "loky"):
         with joblib.parallel_config(backend=backend, n_jobs=2):
             assert all_bits(quick(**settings).fit(*data)) == one
+
+
+def test_the_same_bits_for_any_number_of_blas_threads():
+    """Products of matrices that are shared by threads differ in their last digits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 60))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=500)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            est = ShapleyEffects("boosting", n_subsets=60, random_state=0).fit(X, y)
+            found.append((all_bits(est), est.result_.covariance.tobytes(), est.explain().values))
+    (one, covariance, local), (two, other_covariance, other_local) = found
+    assert one == two
+    assert covariance == other_covariance
+    assert np.array_equal(local, other_local)
 
 
 def test_the_seed_decides(data):

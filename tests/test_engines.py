@@ -269,6 +269,26 @@ def test_what_is_shipped_leaves_with_the_object(tmp_path, monkeypatch):
     assert list(tmp_path.glob("shaff-*")) == []
 
 
+def test_dask_workers_keep_what_was_shipped():
+    """Also while nothing waits for it, when Dask drops all copies but one."""
+    import distributed
+
+    shared = Shared(x=np.arange(50_000.0))
+    with (
+        distributed.Client(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as client,
+        joblib.parallel_config(backend="dask"),
+        engaged(None),
+    ):
+        run_tasks(engine_tasks.scaled, shared, [(1,), (2,)], None)
+        client.amm.run_once()
+        sizes = client.nbytes(summary=False)
+        held = [max(map(sizes.get, keys), default=0) for keys in client.has_what().values()]
+    assert len(held) == 2
+    assert min(held) > shared["x"].nbytes
+
+
 def test_threads_are_the_default_and_are_kept_to():
     assert _work.current_engine() is None
     for backend in ("threading", "sequential"):

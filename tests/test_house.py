@@ -1,5 +1,6 @@
 """House rules: nothing is priced twice, and a fit leaves the process as it found it."""
 
+import threading
 import warnings
 from collections import Counter
 
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import shaff.run
 from shaff import ShapleyEffects
-from shaff._threads import FALSE_ALARM, run_in_threads
+from shaff._threads import FALSE_ALARM, one_blas_thread, run_in_threads
 from shaff.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
@@ -189,6 +190,31 @@ def test_a_fit_leaves_the_process_as_it_was(estimator, rows):
     # A library that was loaded meanwhile has not been seen before.
     after["threads"] = {path: after["threads"][path] for path in before["threads"]}
     assert after == before
+
+
+def test_the_first_of_two_fits_to_end_lets_go_of_no_thread_pool():
+    """Fits of two threads overlap: the one that came last ends last."""
+    entered, left = threading.Event(), threading.Event()
+
+    def blas():
+        return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+    def second():
+        with one_blas_thread:
+            entered.set()
+            left.wait(60)
+            during.append(blas())
+
+    during = []
+    with threadpool_limits(2):
+        with one_blas_thread:
+            other = threading.Thread(target=second)
+            other.start()
+            assert entered.wait(60)
+        left.set()
+        other.join()
+        assert during == [{1}]
+        assert blas() == {2}
 
 
 def test_what_threads_warn_of_is_passed_on_but_for_false_alarms():

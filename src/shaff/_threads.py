@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import threadpoolctl
 from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 Cancel = npt.NDArray[np.uint8]
 # scikit-learn says so in one thread while another, inside it, has emptied the filters for a moment.
@@ -89,12 +89,46 @@ def _no_false_alarms() -> Iterator[None]:
         warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+class _OneBlasThread(ContextDecorator):
+    """Holds BLAS to one thread while any thread of the process is inside: fits may run side by
+    side, and the first to end must not let go for the others.
+
+    How many threads share a product of matrices decides its last digits, so that all of a fit is
+    inside; and the cores are busy with values.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limits = threadpool_limits(1, user_api="blas")
+                _let_others_set_limits()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+                _let_others_set_limits()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread: these matrices are small and the cores are busy with values."""
-    limiter: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limiter
+def _let_others_set_limits() -> None:
+    """Since version 3.8 threadpoolctl hears one thread only, the first to set a limit, until it is
+    told that this one is done; here the last to leave may be another."""
+    controller: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(controller, "clear_controlling_thread"):
+        controller.clear_controlling_thread()
+
+
+one_blas_thread = _OneBlasThread()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP held to one thread; OpenMP counts its own for each thread of the process."""
+    with one_blas_thread, threadpool_limits(1, user_api="openmp"):
+        yield

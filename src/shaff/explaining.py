@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray, IntpArray
 from shaff._words import counted
 from shaff.data.new_rows import NewRows
@@ -87,6 +88,7 @@ class Played:
     subsets: Subsets
     effects: Effects
 
+    @one_blas_thread
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray
 from shaff._words import column_sentence, counted
 from shaff.data.problem import Problem
@@ -41,6 +42,7 @@ _UNIT_NAME = re.compile(
 )
 
 
+@one_blas_thread
 def with_hints(problem: Problem, result: EffectsResult) -> EffectsResult:
     """A result whose notes begin with what a person should look at, and end with what is good to
     know.

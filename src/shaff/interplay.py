@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray
 from shaff._words import counted
 from shaff.designs.interactions import InteractionDesign
@@ -28,6 +29,7 @@ class Question:
     verbose: int = 0
 
 
+@one_blas_thread
 def find_interactions(played: Played, question: Question) -> Interactions:
     """Design and values in turn until the design is content, then the solution and its errors."""
     cast, n_kept = played.cast, len(played.cast.kept)

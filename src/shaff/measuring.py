@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from shaff._typing import FloatArray
 from shaff._work import current_engine, run_tasks
@@ -183,13 +182,12 @@ def _summed(
     """Each block with its sums, in order; only a few blocks are held at a time."""
     engine = current_engine()
     n_workers = effective_n_jobs(n_jobs) if engine is None else engine.n_workers
-    with threadpool_limits(1, user_api="blas"):
-        while batch := list(islice(blocks, WAITING * n_workers)):
-            if engine is None:
-                priced.learn(n_jobs)
-            tasks = [(rows, n_units) for rows in batch]
-            sums = run_tasks(_sum, priced, tasks, n_jobs, priced.cancel)
-            yield from zip(batch, sums, strict=True)
+    while batch := list(islice(blocks, WAITING * n_workers)):
+        if engine is None:
+            priced.learn(n_jobs)
+        tasks = [(rows, n_units) for rows in batch]
+        sums = run_tasks(_sum, priced, tasks, n_jobs, priced.cancel)
+        yield from zip(batch, sums, strict=True)
 
 
 def _sum(priced: RowPass, rows: MeasuredRows, n_units: int | None) -> ErrorSums:

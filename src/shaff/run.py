@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 
 from shaff import inference
+from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray, IntpArray
 from shaff._version import __version__
 from shaff._warn import warn
@@ -77,7 +78,7 @@ def explain(
 ) -> tuple[EffectsResult, Played | Unplayed]:
     """From a problem to its result, and to what answers further questions; ``make`` is step 2,
     ``model`` what it was given besides, ``rest`` rows to measure on beyond the problem's."""
-    with engaged(problem.n_jobs):
+    with engaged(problem.n_jobs), one_blas_thread:
         return _explain(settings, problem, make, model, rest)
 
 

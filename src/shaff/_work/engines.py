@@ -136,7 +136,7 @@ def _numbered(number: int, *job: Any) -> tuple[int, Any]:
 
 
 class DaskEngine(Engine):
-    """A Dask cluster: the parcel is scattered to all workers, tasks are its dependents."""
+    """A Dask cluster: the parcel is scattered, and each worker holds it as long as it is needed."""
 
     def __init__(self, client: Any) -> None:
         super().__init__(sum(client.ncores().values()))
@@ -158,8 +158,8 @@ class DaskEngine(Engine):
         return self._client.status in ("closing", "closed")
 
     def ship(self, parcel: ByteArray) -> Any:
-        """A future. On every worker: it must outlive any of them."""
-        return self._client.scatter(parcel, broadcast=True, hash=False)
+        """A future of it for each worker that asks."""
+        return _Scattered(self._client, parcel)
 
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
@@ -171,7 +171,7 @@ class DaskEngine(Engine):
 
         def send(place: Any) -> Any:
             number, task = waiting.pop()
-            future = self._submit(place, (key, shipped, function), task)
+            future = self._submit(place, (key, shipped.at(place), function), task)
             under_way[future] = number, place
             return future
 
@@ -210,6 +210,33 @@ class DaskEngine(Engine):
             return part
         (future,) = self._client.scatter([part], workers=place, hash=False)
         return future
+
+
+class _Scattered:
+    """A parcel on a Dask cluster.
+
+    To scatter it to all workers at once would not last: Dask drops copies that no task waits for
+    just now. A worker keeps what is the outcome of a task of its own. Of two that ask, the second
+    may have it from the first.
+    """
+
+    def __init__(self, client: Any, parcel: ByteArray) -> None:
+        self._client, self._held = client, dict[Any, Any]()
+        self._parcel = client.scatter(parcel, hash=False)
+
+    def at(self, place: Any) -> Any:
+        """A future of the parcel on that worker."""
+        if place is None:
+            return self._parcel
+        if place not in self._held:
+            self._held[place] = self._client.submit(
+                _itself, self._parcel, pure=False, workers=place, allow_other_workers=True
+            )
+        return self._held[place]
+
+
+def _itself(parcel: ByteArray) -> ByteArray:
+    return parcel
 
 
 class RayEngine(Engine):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from joblib import parallel_config
-from threadpoolctl import threadpool_limits
 
+from shaff._threads import one_thread
 from shaff._work.parcel import ByteArray, open_parcel
 
 
@@ -41,7 +40,7 @@ def work(key: str, source: str | ByteArray, function: Callable[..., Any], *task:
     1
     """
     try:
-        with _one_thread, parallel_config(backend="sequential"):
+        with one_thread(), parallel_config(backend="sequential"):
             return Outcome(function(open_parcel(key, source), *task))
     except Exception as error:
         return Outcome(error=_portable(error))
@@ -54,27 +53,3 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
-
-
-class _OneThread:
-    """Holds BLAS and OpenMP to one thread while any task runs: workers may run several at once,
-    and the first to end must not let go for the others."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
-        self._limits: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limits = threadpool_limits(1)
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limits.restore_original_limits()
-
-
-_one_thread = _OneThread()

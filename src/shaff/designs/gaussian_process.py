@@ -104,7 +104,7 @@ class GaussianProcessDesign:
         if not len(subsets) and self.n_players <= n_left:
             alone = Subsets.singletons(self.n_players)
             return Proposal(paired(alone.masks()))
-        with one_blas_thread():
+        with one_blas_thread:
             fit = self._model.fit(subsets, v, float(history.v[~inner][0]))
             error = float(fit.standard_errors.max())
             if self.tol is not None and error <= self.tol and len(subsets) >= self._least:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from shaff._threads import one_thread
 from shaff.paper.growth import growth_tasks
 from shaff.paper.plan import RETRAINED, Study
 from shaff.paper.results import (
@@ -108,5 +108,5 @@ def run_tasks(
 
 def _named_run(task: Task) -> tuple[Task, Run]:
     # One thread a run: the runs share the cores.
-    with threadpool_limits(1):
+    with one_thread():
         return task, run_task(task)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri
-from threadpoolctl import threadpool_limits
 
 from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff._work import run_tasks
@@ -111,17 +110,14 @@ def cast_players(problem: Problem, seeds: list[int], size: int | None = None) ->
         of its rows, and 60 at most.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
-    with threadpool_limits(1, user_api="blas"):
-        screen = _Screen(problem, size)
-        found = run_tasks(
-            _Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs
-        )
-        plays = named(found, max(MOST, screen.most))
-        if plays.all():
-            return Cast.everybody(problem)
-        chosen = [own.kept for own in found]
-        scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
-        fits = run_tasks(_scored, problem, scores, problem.n_jobs)
+    screen = _Screen(problem, size)
+    found = run_tasks(_Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs)
+    plays = named(found, max(MOST, screen.most))
+    if plays.all():
+        return Cast.everybody(problem)
+    chosen = [own.kept for own in found]
+    scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
+    fits = run_tasks(_scored, problem, scores, problem.n_jobs)
     return _cast(problem, seeds, folds, plays, chosen, fits)
 
 

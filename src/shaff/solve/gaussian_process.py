@@ -64,7 +64,7 @@ class GaussianProcessSolver:
             design = DesignError(np.zeros(p), np.zeros((0, len(subsets) + 1)))
         else:
             model = OddModel(p, noise=self.noise, proxy=self.proxy, relevance=self.relevance)
-            with one_blas_thread():
+            with one_blas_thread:
                 fit = model.fit(subsets, values, v_all)
                 linear_map, covariance = fit.linear_map, fit.covariance
                 variances = OVERCONFIDENCE * fit.posterior.variances

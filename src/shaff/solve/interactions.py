@@ -51,7 +51,7 @@ def solve_interactions(
     if is_complete(subsets):
         return interaction_map(subsets), np.zeros(p * (p - 1) // 2)
     model = InteractionModel(p, proxy=proxy, relevance=relevance)
-    with one_blas_thread():
+    with one_blas_thread:
         fit = model.fit(subsets, v, v_all)
         return fit.linear_map, fit.variances
 

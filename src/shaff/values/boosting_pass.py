@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from shaff._threads import Cancel, run_in_threads
 from shaff._typing import BoolArray, IntArray, IntpArray
@@ -93,8 +92,7 @@ class BoostingPass:
     def learn(self, n_jobs: int | None) -> None:
         """Learn the steps in threads, as many as are kept."""
         places = [(k, b) for b in range(len(self._blocks)) for k in range(self.n_folds)]
-        with threadpool_limits(1, user_api="blas"):
-            run_in_threads(self._learn_if_kept, places, n_jobs, self.cancel)
+        run_in_threads(self._learn_if_kept, places, n_jobs, self.cancel)
 
     @property
     def fold_of(self) -> IntpArray:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from shaff._threads import one_thread
 from shaff._typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -99,7 +99,7 @@ class MeanValues(ABC):
 
     def _parallel(self, tasks: Iterable[Any]) -> list[Any]:
         # One BLAS and OpenMP thread a block, so that the same bits come out for any n_jobs.
-        with threadpool_limits(1):
+        with one_thread():
             return list(Parallel(n_jobs=self.n_jobs, prefer=self._prefer)(tasks))
 
     def _columns(self, subsets: Subsets) -> BoolArray:

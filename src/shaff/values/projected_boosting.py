@@ -9,10 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from shaff._seeds import LARGEST_SEED, joint_seed
-from shaff._threads import run_in_threads
+from shaff._threads import one_blas_thread, run_in_threads
 from shaff._typing import BoolArray, FloatArray, IntArray
 from shaff._warn import warn
 from shaff._work import current_engine, run_tasks
@@ -144,7 +143,7 @@ class ProjectedBoosting:
         self._booster = default_booster(len(problem.X))
         native = estimator is None or boosters.takes_categories(estimator)
         self._columns = [FoldColumns(problem, fold, native) for fold in self.folds]
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             if like is None:
                 self._choose_start(start)
                 self._grow()
@@ -541,7 +540,7 @@ class ProjectedBoosting:
 
     def _held_out(self, masks: BoolArray, corrected: bool = False) -> HeldOutResiduals:
         """Residuals of the rows by the folds that hold them out."""
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             return replay_stages(
                 self._models,
                 masks,
@@ -564,7 +563,7 @@ class ProjectedBoosting:
             for model in self._models
         ]
         out = np.zeros((len(masks), len(rows), self._data.y.shape[1]))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             parts = self._parallel(predict, tasks)
         for (_, members, _), part in zip(tasks, parts, strict=True):
             out[members] += part.transpose(1, 2, 0) / len(self._models)

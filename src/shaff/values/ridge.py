@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
+from shaff._threads import one_blas_thread
 from shaff._typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Values
@@ -41,7 +41,7 @@ class RidgeValues:
         data = self._data = problem
         folds = problem.folds(problem.seed)
         self._outcome = Outcome.held_out(data, folds)
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             self._starts = [LinearStart.of(data, fold, scale) for fold in folds]
             self._features = [start.fold_features(data.X) for start in self._starts]
             everything = np.ones((1, data.X.shape[1]), dtype=bool)
@@ -66,7 +66,7 @@ class RidgeValues:
         the folds.
         """
         masks = subsets.to_columns(self._data.players, self._data.X.shape[1]).masks()
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             if rows is None:
                 return self._predict_held_out(masks)
             new = np.asarray(rows, dtype=np.float64)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from shaff._seeds import draw_seed
+from shaff._threads import one_blas_thread
 from shaff._typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -83,7 +83,7 @@ class SmoothValues:
         ]
         # Models and penalties of subsets, for rows that are predicted later.
         self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             self.models = self._find_models(model, seed)
 
     @property
@@ -124,7 +124,7 @@ class SmoothValues:
         masks, chosen = self._masks(subsets), self._chosen_for(subsets)
         used = sorted({model for some in chosen for model, _ in some})
         out = np.empty((len(masks), len(new), self._problem.y.shape[1]))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
             fits = list(parallel(map(delayed(self._fit), masks, chosen)))
             for start in range(0, len(new), ROWS_AT_ONCE):
@@ -202,7 +202,7 @@ class SmoothValues:
 
     def _choices(self, subsets: Subsets) -> list[list[Choice]]:
         """For each subset, what each division into folds chooses."""
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread:
             parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
             found = list(parallel(delayed(self._price)(mask) for mask in self._masks(subsets)))
         for key, choices in zip(subsets.keys(), found, strict=True):
