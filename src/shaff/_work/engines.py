@@ -230,12 +230,12 @@ class _Scattered:
             return self._parcel
         if place not in self._held:
             self._held[place] = self._client.submit(
-                _itself, self._parcel, pure=False, workers=place, allow_other_workers=True
+                _shipped_parcel, self._parcel, pure=False, workers=place, allow_other_workers=True
             )
         return self._held[place]
 
 
-def _itself(parcel: ByteArray) -> ByteArray:
+def _shipped_parcel(parcel: ByteArray) -> ByteArray:
     return parcel
 
 
