@@ -203,8 +203,12 @@ def _is_plain(problem: Problem) -> bool:
 def _linear_explained(X: FloatArray, y: FloatArray) -> float:
     """Explained variance of least squares, each row predicted without itself."""
     scaled = X - X.mean(axis=0)
-    basis, sizes, _ = np.linalg.svd(scaled / (scaled.std(axis=0) + _TINY), full_matrices=False)
-    basis = np.column_stack([np.full(len(y), len(y) ** -0.5), basis[:, sizes > 1e-8 * sizes.max()]])
+    scaled /= scaled.std(axis=0) + _TINY
+    # Rows are many beside the columns, where this is a quarter of the work of an SVD.
+    sizes, axes = np.linalg.eigh(scaled.T @ scaled)
+    known = sizes > 1e-12 * sizes.max()
+    basis = scaled @ (axes[:, known] / np.sqrt(sizes[known]))
+    basis = np.column_stack([np.full(len(y), len(y) ** -0.5), basis])
     own = (basis**2).sum(axis=1)
     errors = (y - basis @ (basis.T @ y)) / np.maximum(1 - own, _TINY)
     return float(1 - (errors**2).sum() / ((y - y.mean()) ** 2).sum())
