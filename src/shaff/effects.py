@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import platform
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy
-import sklearn
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -43,6 +39,7 @@ from shaff.interactions import Interactions
 from shaff.interplay import Question, find_interactions, no_interactions
 from shaff.local import LocalEffects
 from shaff.notebook import result_html
+from shaff.origin import changed_settings, library_versions
 from shaff.presets import find_preset
 from shaff.progress import told
 from shaff.protocols import DesignSetting, Game, SolverSetting
@@ -534,36 +531,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         for player, effect in zip(self._players, self.effects_, strict=True):
             importances[player] = effect / len(player)
         return importances
-
-
-def changed_settings(estimator: BaseEstimator, leave_out: frozenset[str]) -> list[str]:
-    """Arguments of an estimator that are not the default ones, as they are written in a call.
-
-    Examples
-    --------
-    >>> from shaff import ShapleyEffects
-    >>> from shaff.effects import changed_settings
-    >>> changed_settings(ShapleyEffects("forest", n_jobs=2), frozenset({"n_jobs"}))
-    ["estimator='forest'"]
-    """
-    parameters = inspect.signature(type(estimator)).parameters
-    written = {
-        name: " ".join(repr(value).split())
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in leave_out
-    }
-    return [
-        f"{name}={text}" for name, text in written.items() if text != repr(parameters[name].default)
-    ]
-
-
-def library_versions() -> dict[str, str]:
-    """Of what may change a result."""
-    libraries = (np, scipy, sklearn)
-    return {
-        "Python": platform.python_version(),
-        **{library.__name__: str(library.__version__) for library in libraries},
-    }
 
 
 @contextmanager
