@@ -1,4 +1,5 @@
-# make demo | test | slow-test | spark-test | lint | format | docs | screenshots | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | test | paper | slow-test | spark-test | lint | format | docs | screenshots | tables |
+# bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
@@ -17,7 +18,7 @@ CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py tr
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
 .PHONY: demo test lint format cpp-test python-test slow-test spark-test lowest-test \
-  other-pythons-test docs screenshots browser bench-kernel clean
+  other-pythons-test docs screenshots browser paper tables bench-kernel clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
@@ -89,6 +90,12 @@ docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# The tables and figures of the paper: `make paper ARGS=--quick` takes minutes, all of it hours.
+paper: .venv/.paper
+	$(BIN)/python -m paper $(ARGS)
+
+tables: .venv/.tables
+
 bench-kernel: .venv/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.kernel
 
@@ -120,13 +127,21 @@ endef
 	$(call install,cli)
 
 .venv/.docs: $(WHEEL)/.built
-	$(call install,paper,--group docs)
+	$(call install,cli,--group docs)
+
+# Real tables, read as files: the packages that ship them need not work.
+.venv/.tables: .venv/.test
+	$(PIP) install --no-deps ISLP statsmodels lifelines linearmodels palmerpenguins
+	@touch $@
+
+.venv/.paper: $(WHEEL)/.built
+	$(call install,plot,--group paper)
 
 .venv/.bench: $(WHEEL)/.built
 	$(call install,plot)
 
 .venv/.test: $(WHEEL)/.built
-	$(call install,paper$(comma)files$(comma)distributed,--group test --group front --group lint)
+	$(call install,cli$(comma)files$(comma)distributed,--group test --group front --group lint)
 
 # make core-test ON=3.12: in an environment of its own, if this machine has that Python.
 ifdef ON
@@ -164,7 +179,7 @@ endif
 $(ON_VENV)/.installed: $(ON_WHEEL)/.built
 	$(UV) venv --clear --python "$(FOUND)" $(ON_VENV)
 	$(UV) pip install --python $(ON_VENV)/bin/python --resolution $(RESOLUTION) \
-	  -r pyproject.toml --extra plot --extra paper --extra files --group test
+	  -r pyproject.toml --extra cli --extra files --group test
 	$(UV) pip install --python $(ON_VENV)/bin/python --no-deps $(ON_WHEEL)/*.whl
 	@touch $@
 endif

@@ -6,7 +6,7 @@ The influences take the fitted models as given. Here many data sets are drawn fr
 of which is in `benchmarks.coverage`, and the variance of each effect over them, less what design
 and ensemble add, is set against the mean variance that the influences give. A line through these
 ratios, by the share of an effect that least squares does not find, is where the constants of
-`shaff.inference.training_factor` come from.
+`shaff.uncertainty.inference.training_factor` come from.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from shaff import ShapleyEffects
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.linear_game import linear_proxy
-from shaff.inference import training_factor
+from shaff.uncertainty.inference import training_factor
 
 LEAST_EFFECT = 0.03
 BUDGET = 60

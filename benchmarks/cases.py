@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.datasets import shapley_values
 
 P = 6

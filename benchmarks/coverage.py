@@ -19,7 +19,8 @@ How often intervals cover the true effects of other functions: `benchmarks.truth
 
 At the end come small tables of pure noise: how many of them find any significant effect.
 
-The factors of `shaff.inference.training_factor` were set on other data (`benchmarks.calibration`).
+The factors of `shaff.uncertainty.inference.training_factor` were set on other data
+(`benchmarks.calibration`).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ import numpy as np
 
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
-from shaff._typing import FloatArray
-from shaff.result import EffectsResult
+from shaff._util.typing import FloatArray
+from shaff.results.effects import EffectsResult
 
 NAMES = ("x1", "x2", "x3", "x4", "d1", "d2", "|x3|", "d3")
 N_ROWS, BUDGET, LEVEL, SIGNIFICANT = 400, 60, 0.95, 0.05

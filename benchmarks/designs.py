@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.games import KINDS, KnownGame, random_game
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.datasets import experiment_1a, experiment_1b, experiment_2
 from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
 from shaff.designs.gaussian_process import GaussianProcessDesign
@@ -107,9 +107,9 @@ def run(
     while (proposal := design.propose(history)) is not None:
         proposals.append(proposal)
         asked = time.perf_counter()
-        priced = noisy_values(game, proposal.subsets, noise, seed)
+        evaluated = noisy_values(game, proposal.subsets, noise, seed)
         outside += time.perf_counter() - asked
-        history = Values.concatenate([history, priced])
+        history = Values.concatenate([history, evaluated])
     effects = solver.solve(Proposal.concatenate(proposals), history.v[1:], float(history.v[0]))
     return effects, time.perf_counter() - started - outside
 

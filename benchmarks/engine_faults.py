@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.engine_jobs import ENGINES, Job, Sizes, start
 from benchmarks.lines import Record
-from shaff import measuring
-from shaff.checkpoint import open_file, values_of
+from shaff.fitting import all_rows
+from shaff.fitting.checkpoint import open_file, values_of
 
 # What is in a checkpoint ------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ def _when(ready: Callable[[], bool], strike: Callable[[], None]) -> threading.Th
 
 
 def worker_killed(name: str, sizes: Sizes) -> Record:
-    """One of two workers gets SIGKILL when half is priced."""
+    """One of two workers gets SIGKILL when half is evaluated."""
     here, struck = sizes.faulty.run(), list[int]()
     with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as folder:
         with ENGINES[name]() as workers:
@@ -93,14 +93,14 @@ def worker_killed(name: str, sizes: Sizes) -> Record:
             there = sizes.faulty.run(folder)
             thread.join(1)
         in_all, twice = priced_in(folder)
-        return {"same": here == there, "killed_after": struck, "priced": in_all,
+        return {"same": here == there, "killed_after": struck, "evaluated": in_all,
                 "priced_twice": twice}  # fmt: skip
 
 
 def rows_killed(sizes: Sizes) -> Record:
     """All rows are measured when a worker, and then a run of its own, get SIGKILL."""
     here, struck = sizes.rows.run(), list[int]()
-    measuring.SAVED_EVERY = 1.0
+    all_rows.SAVED_EVERY = 1.0
     with tempfile.TemporaryDirectory() as folder, ENGINES["dask"]() as workers:
 
         def kill_worker() -> None:
@@ -172,7 +172,7 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 def scheduler_killed(sizes: Sizes) -> Record:
-    """When half is priced; a new cluster goes on from the checkpoint."""
+    """When half is evaluated; a new cluster goes on from the checkpoint."""
     job = sizes.faulty
     here = job.run()
     with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as folder:
@@ -199,7 +199,7 @@ def scheduler_killed(sizes: Sizes) -> Record:
             "seconds_to_end": ended - struck[0] if struck else None,
             "same": here == there,
             "priced_before": saved,
-            "priced": [in_all, priced_in(whole)[0]],
+            "evaluated": [in_all, priced_in(whole)[0]],
             "priced_twice": twice,
             "files_written_again": again,
         }
@@ -208,9 +208,9 @@ def scheduler_killed(sizes: Sizes) -> Record:
 RUN = """
 import sys
 from benchmarks.engine_jobs import Job
-from shaff import measuring
+from shaff.fitting import all_rows
 if __name__ == "__main__":
-    measuring.SAVED_EVERY = 1.0  # a kill is to find something
+    all_rows.SAVED_EVERY = 1.0  # a kill is to find something
     folder, *job = sys.argv[1:]
     print(Job.read(job).run(folder), flush=True)
 """
@@ -236,7 +236,7 @@ def killed_again_and_again(sizes: Sizes) -> Record:
         "kills": len(moments),
         "priced_at_kills": moments,
         "runs_to_the_end": len(ends),
-        "priced": [n for _, n, _ in ends],
+        "evaluated": [n for _, n, _ in ends],
         "priced_twice": sum(twice for _, _, twice in ends),
     }
 

@@ -12,10 +12,10 @@ end is a table of what was asked and measured.
   seconds of driver, engine and workers together, beside those of one process, on one core and in
   two threads: what shipping, messages and the engine's own threads cost. Both cores at work may
   each be slower than one alone, for which no engine is to blame: two threads tell that.
-- ``dask_killed``, ``ray_killed``: one of the workers gets SIGKILL when half is priced.
-- ``scheduler``: Dask's scheduler gets SIGKILL when half is priced; the run ends with a sentence; a
-  new cluster goes on from the checkpoint. Same bits? Is any subset in the checkpoint twice, any
-  file written again?
+- ``dask_killed``, ``ray_killed``: one of the workers gets SIGKILL when half is evaluated.
+- ``scheduler``: Dask's scheduler gets SIGKILL when half is evaluated; the run ends with a
+  sentence; a new cluster goes on from the checkpoint. Same bits? Is any subset in the checkpoint
+  twice, any file written again?
 - ``segments``: 50 segments, one of them broken, by one Dask worker and by two, in turns; beside
   them how much faster two processes that share nothing are on this machine (``ceiling``).
 - ``rows_dask``, ``rows_ray``: as ``dask`` and ``ray``, with learners that are grown on a sample and
@@ -170,21 +170,21 @@ def _overhead_words(r: Record) -> str:
 
 
 def _killed_words(r: Record) -> str:
-    return f"{_bits(r)}; killed when {r['killed_after']} of {r['priced']} subsets were priced"
+    return f"{_bits(r)}; killed when {r['killed_after']} of {r['evaluated']} subsets were evaluated"
 
 
 def _rows_killed_words(r: Record) -> str:
     worker, run = r["killed_after"]
     return (
         f"{_bits(r)}; killed when {worker} (a worker) and {run} (a run) of {r['rows']} rows were "
-        f"saved; {r['priced_twice']} subsets priced twice"
+        f"saved; {r['priced_twice']} subsets evaluated twice"
     )
 
 
 def _scheduler_words(r: Record) -> str:
     return (
-        f"{_bits(r)}; {r['priced_before']} priced before, {r['priced'][0]} in all "
-        f"({r['priced'][1]} by a run left alone), {r['priced_twice']} twice, "
+        f"{_bits(r)}; {r['priced_before']} evaluated before, {r['evaluated'][0]} in all "
+        f"({r['evaluated'][1]} by a run left alone), {r['priced_twice']} twice, "
         f"{r['files_written_again']} files written again; first run ended after "
         f"{r['seconds_to_end'] or float('nan'):.0f} s: {r['sentence']}"
     )
@@ -203,10 +203,10 @@ def _soak_words(r: Record) -> str:
 
 
 def _kills_words(r: Record) -> str:
-    pricing = sum(n > 0 for n in r["priced_at_kills"])
+    evaluating = sum(n > 0 for n in r["priced_at_kills"])
     return (
-        f"{_bits(r)} in {r['runs_to_the_end']} runs to the end, {r['kills']} kills, {pricing} of "
-        f"them with something priced; {r['priced_twice']} priced twice"
+        f"{_bits(r)} in {r['runs_to_the_end']} runs to the end, {r['kills']} kills, {evaluating} "
+        f"of them with something evaluated; {r['priced_twice']} evaluated twice"
     )
 
 
@@ -215,7 +215,7 @@ ASKED = {
     "ray": ("same bits; overhead < 30 % on a one-minute job", _overhead_words),
     "dask_killed": ("same result, a worker killed at half time", _killed_words),
     "ray_killed": ("same result, a worker killed at half time", _killed_words),
-    "scheduler": ("same result after a resume, nothing priced twice", _scheduler_words),
+    "scheduler": ("same result after a resume, nothing evaluated twice", _scheduler_words),
     "rows_dask": ("same bits; overhead < 30 %", _overhead_words),
     "rows_ray": ("same bits; overhead < 30 %", _overhead_words),
     "rows_killed": ("same result, killed while rows are measured", _rows_killed_words),

@@ -155,7 +155,7 @@ def noise() -> tuple[Any, Any]:
 
 
 def wide() -> tuple[Any, Any]:
-    """More columns than are priced without a screen."""
+    """More columns than are evaluated without a screen."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((N_ROWS, 32))
     X[:, 1] += X[:, 0]

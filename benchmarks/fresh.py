@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff._seeds import draw_seed
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._util.seeds import draw_seed
+from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.data.folds import Fold, make_folds
 from shaff.data.problem import Problem
-from shaff.screening import cast_players
+from shaff.screening import select_players
 from shaff.subsets import Subsets
-from shaff.values import split_seeds
+from shaff.values.registry import split_seeds
 from shaff.values.stack import make_stack
 
 # Past 5000 rows in all the learners would be other ones.
@@ -75,7 +75,7 @@ def squared_errors(
     problem = accompanied(X, y, n_own, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        cast = cast_players(problem, split_seeds("stack", problem))
-        values = make_stack(cast.problem).values
+        selection = select_players(problem, split_seeds("stack", problem))
+        values = make_stack(selection.problem).values
     squares = (y - values.predict(Subsets.full(values.n_players))[0, :, 0]) ** 2
     return squares[:n_own], squares[n_own:]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.datasets import shapley_values
 
 Game = Callable[[BoolArray], FloatArray]

@@ -27,11 +27,11 @@ import numpy as np
 from benchmarks.cases import CASES, P
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
-from shaff._statistics import symmetric
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.statistics import symmetric
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.datasets import experiment_1a, experiment_2, load_diabetes
 from shaff.designs.exhaustive import ExhaustiveDesign
-from shaff.interactions import Interactions
+from shaff.results.interactions import Interactions
 from shaff.solve.interactions import interaction_map
 
 PARTS = ("brute", "blocks", "coverage")

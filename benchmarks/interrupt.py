@@ -20,7 +20,7 @@ from typing import Any
 
 from shaff import ShapleyEffects
 from shaff.datasets import experiment_1a
-from shaff.presets import PRESETS
+from shaff.fitting.presets import PRESETS
 
 ESTIMATORS = ("forest", "boosting", "smooth", "stack")
 SYSTEMS = [*ESTIMATORS, "as_published", *PRESETS]

@@ -1,7 +1,7 @@
 """Speed of the projected forest kernel: ``python -m benchmarks.kernel``.
 
 All times are CPU times of one thread, the best of several repetitions, so that other work on the
-machine spoils neither the times nor their ratios. Subsets are priced in blocks of 128, as
+machine spoils neither the times nor their ratios. Subsets are evaluated in blocks of 128, as
 `ShapleyEffects` does; their sizes are uniform on 1, ..., p - 1. Data: experiment 1a.
 """
 
@@ -17,7 +17,7 @@ from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a
 from shaff.subsets import Subsets
 from shaff.trees.growing import GrownForest
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.forest.projected_forest import ProjectedForest
 
 BLOCK = 128
 REPETITIONS = 7

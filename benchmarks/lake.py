@@ -29,9 +29,9 @@ import polars as pl
 
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
-from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 
 ROWS = (100_000, 1_000_000, 10_000_000)
 FILE_ROWS = 250_000

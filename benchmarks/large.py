@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from shaff import ShapleyEffects
-from shaff.data.files import read_parquet_sample
 from shaff.data.rows import sample_note
-from shaff.result import EffectsResult
+from shaff.data.sources.files import read_parquet_sample
+from shaff.results.effects import EffectsResult
 
 N_ROWS, N_COLUMNS, BATCH = 1_000_000, 50, 100_000
 MAX_SECONDS, MAX_GIGABYTES = 600, 4.0

@@ -63,7 +63,7 @@ def main(n_rows: int) -> None:
     X, y = make_data(n_rows)
     data, trees = (X.nbytes + y.nbytes) / MEGABYTE, forest_bytes(X, y) / MEGABYTE
     limit = 1.5 * (trees + data) + 500
-    print(f"n = {n_rows}, p = {N_COLUMNS}, {N_TREES} trees, {n_subsets} subsets priced")
+    print(f"n = {n_rows}, p = {N_COLUMNS}, {N_TREES} trees, {n_subsets} subsets evaluated")
     print(f"data {data:.0f} MB, forest {trees:.0f} MB: limit {limit:.0f} MB")
     print(f"peak of fit {float(peak):.0f} MB: {'within' if float(peak) <= limit else 'OVER'}")
 

@@ -16,9 +16,9 @@ from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets, log_kernel_weight
 from shaff.trees.forest import read_forest
 from shaff.trees.kinds import paper_forest
-from shaff.values.forest import published_forest
-from shaff.values.held_out import HeldOut, fit_held_out
-from shaff.values.tree_expectation import held_out_expectation, no_background
+from shaff.values.forest.grown import published_forest
+from shaff.values.models.held_out import HeldOut, fit_held_out
+from shaff.values.published.tree_expectation import held_out_expectation, no_background
 
 TREE_SHAP = {"1a": 1.18, "2": 1.49}
 PAIRED_DRAWS = {"1a": 0.55, "2": 0.29}
@@ -73,7 +73,7 @@ def tree_shap_errors(experiment):
 
 
 def paired_draws_errors(experiment):
-    """Of every reading of the weights, priced by the projected forest."""
+    """Of every reading of the weights, evaluated by the projected forest."""
     problem = Problem.of(experiment.X, experiment.y, random_state=SEED)
     forest = published_forest(problem, paper_forest(N_TREES)).values
     drawn = KernelDrawsDesign(15, N_DRAWS, SEED, paired=True).subsets

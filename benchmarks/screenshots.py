@@ -21,7 +21,7 @@ from sklearn.datasets import load_wine
 from benchmarks.browser import chromium
 from shaff import EffectsResult, ShapleyEffects
 from shaff.datasets import experiment_2, load_diabetes
-from shaff.plots import EffectsDisplay, InteractionsDisplay, plot_result
+from shaff.show.plots import EffectsDisplay, InteractionsDisplay, plot_result
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDE, PHONE = {"width": 1100, "height": 900}, {"width": 390, "height": 844}

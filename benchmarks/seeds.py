@@ -26,7 +26,7 @@ from sklearn.datasets import load_diabetes
 
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
-from shaff.result import EffectsResult
+from shaff.results.effects import EffectsResult
 
 # Table: its outcome, and columns that are names or row numbers.
 TABLES = {

@@ -1,6 +1,6 @@
 """Real tables that packages on PyPI ship, read as files: none of the packages is imported.
 
-    make tables     # puts the packages in, without what they depend on
+make tables     # puts the packages in, without what they depend on
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ TABLES = {
     "macrodata": RealTable(f"{STATSMODELS}/macrodata/macrodata.csv", "unemp"),
     "modechoice": RealTable(f"{STATSMODELS}/modechoice/modechoice.csv", "choice", sep=";"),
     "star98": RealTable(f"{STATSMODELS}/star98/star98.csv", "PR50M"),
-    "birthweight": RealTable(f"{LINEARMODELS}/birthweight/birthweight.csv.bz2", "bwght", ("lbwght",)),
+    "birthweight": RealTable(
+        f"{LINEARMODELS}/birthweight/birthweight.csv.bz2", "bwght", ("lbwght",)
+    ),
     "mroz": RealTable(f"{LINEARMODELS}/mroz/mroz.csv.bz2", "hours"),
     "munnell": RealTable(f"{LINEARMODELS}/munnell/munnell.csv.bz2", "GSP"),
     "gbsg2": RealTable("lifelines/datasets/gbsg2.csv", "time"),

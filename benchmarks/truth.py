@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.cases import CASES, Case
 from benchmarks.lines import Record, fill, read
 from shaff import ShapleyEffects
-from shaff.result import EffectsResult
+from shaff.results.effects import EffectsResult
 
 LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
 COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "false +", "below 0", "CPU s")

@@ -23,9 +23,9 @@ from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.solve.least_squares import LeastSquaresSolver
 from shaff.subsets import Subsets
 from shaff.trees.growing import GrownForest
-from shaff.values.default_booster import default_booster
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.boosting.default_booster import default_booster
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.forest.projected_forest import ProjectedForest
 
 SEEDS = (1, 2, 3)
 N_RETRAINED = 50

@@ -40,14 +40,14 @@ from benchmarks.fresh import held_out_and_fresh
 from benchmarks.lines import Record, fill, read
 from benchmarks.wide_data import NULLS, TUNING, Data, shape, wide
 from shaff import ShapleyEffects
-from shaff._typing import FloatArray
-from shaff.data.problem import Given, read_problem
+from shaff._util.typing import FloatArray
+from shaff.data.problem import RawData, read_problem
 from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.fitting.fit import choose_players
+from shaff.fitting.settings import Settings
 from shaff.protocols import DesignContext, Proposal, Values
-from shaff.result import EffectsResult
-from shaff.run import choose_cast
-from shaff.screening import Cast
-from shaff.settings import Settings
+from shaff.results.effects import EffectsResult
+from shaff.screening import PlayerSelection
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
 
@@ -94,14 +94,17 @@ WIDE = {
 def run_retention(case: str, seed: int) -> Record:
     """The screen alone, as a fit with the defaults would have it."""
     data = WIDE[case](np.random.default_rng([seed, 14]))
-    cast = cast_of(data, seed)
-    return {"n_kept": len(cast.kept), "kept": kept_by_effect(data, set(cast.kept.tolist()))}
+    selection = selection_of(data, seed)
+    return {
+        "n_kept": len(selection.kept),
+        "kept": kept_by_effect(data, set(selection.kept.tolist())),
+    }
 
 
-def cast_of(data: Data, seed: int) -> Cast:
+def selection_of(data: Data, seed: int) -> PlayerSelection:
     """As `ShapleyEffects(random_state=seed)` has it."""
     settings = Settings.resolve(ShapleyEffects(random_state=seed).get_params())
-    return choose_cast(settings, read_problem(Given(data.X, data.y), settings.reading))
+    return choose_players(settings, read_problem(RawData(data.X, data.y), settings.reading))
 
 
 def kept_by_effect(data: Data, kept: set[int]) -> dict[str, float]:

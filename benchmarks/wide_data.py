@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 
 Rng = np.random.Generator
 

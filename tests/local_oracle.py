@@ -27,7 +27,7 @@ def shapley(games):
 def enumerated(est, rows, base):
     """Values of a fitted estimator's rows, by its own conditional means of every subset; shape
     (n_rows, n_players, n_outputs)."""
-    values = est._played.game.values
+    values = est._fitted_game.game.values
     masks = all_masks(values.n_players)
     games = np.empty((len(masks), len(rows), np.size(base)))
     games[0] = base

@@ -3,7 +3,7 @@
 import numpy as np
 
 from shaff.data.summary import ColumnSummary, DataSummary
-from shaff.result import EffectsResult
+from shaff.results.effects import EffectsResult
 
 HOSTILE = (
     "</script><script>document.title='hit'</script>",

@@ -17,8 +17,8 @@ from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
-from shaff.values.boosting_fold import Halves
-from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.boosting.fold import Halves
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 
 HEADER = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
 

@@ -18,9 +18,9 @@ from shaff.datasets import discrete_experiment, experiment_3
 from shaff.screening import screen
 from shaff.subsets import Subsets
 from shaff.trees.growing import grow_forest
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.categories import MeanTargets
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.forest.projected_forest import ProjectedForest
 
 CATEGORICAL = np.array([True, False, True])
 
@@ -171,10 +171,10 @@ def test_boosting_sees_a_factor_of_many_levels():
     y = height[level.astype(int)] + 0.3 * rng.standard_normal((1500, 2))
     X = np.column_stack([level, rng.standard_normal(1500)])
     boosting = ProjectedBoosting(Problem.of(X, y, categorical=[True, False], random_state=0))
-    priced = boosting.values(Subsets.from_indices([[0], [1]], 2))
+    evaluated = boosting.values(Subsets.from_indices([[0], [1]], 2))
     # Each output has its own order of the levels: neither is served worse.
-    assert (priced.by_output[0] > 0.75).all()
-    assert (np.abs(priced.by_output[1]) < 0.05).all()
+    assert (evaluated.by_output[0] > 0.75).all()
+    assert (np.abs(evaluated.by_output[1]) < 0.05).all()
 
 
 @pytest.mark.parametrize("booster", [lightgbm, xgboost, catboost])

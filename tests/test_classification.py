@@ -16,8 +16,8 @@ from shaff.data.problem import Problem
 from shaff.data.target import read_target
 from shaff.subsets import Subsets
 from shaff.trees.boosters import as_regressor
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.outcome import Outcome
-from shaff.values.projected_boosting import ProjectedBoosting
 
 N = 400
 
@@ -68,13 +68,15 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     subsets = Subsets.from_indices([[0], [1], [0, 1, 2], []], 3)
     settings = {"start": "constant", "shrinkage": 3.0, "early_stopping": False}
     joint = ProjectedBoosting(Problem.of(X, y, random_state=0), **settings)
-    priced = joint.values(subsets)
+    evaluated = joint.values(subsets)
     residual = y - joint.predict(subsets)
     variance = joint._outcome.output_variances
     expected = 1 - (residual**2).mean(axis=1) / variance
     expected[3] = 0.0
-    np.testing.assert_allclose(expected @ variance / variance.sum(), priced.plain, atol=1e-10)
-    np.testing.assert_allclose(priced.by_output @ variance / variance.sum(), priced.v, atol=1e-10)
+    np.testing.assert_allclose(expected @ variance / variance.sum(), evaluated.plain, atol=1e-10)
+    np.testing.assert_allclose(
+        evaluated.by_output @ variance / variance.sum(), evaluated.v, atol=1e-10
+    )
 
 
 def test_two_classes_are_a_number(data):

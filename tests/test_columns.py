@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from shaff import ShapleyEffects, load_result
-from shaff.data.columns import read_players, read_table
-from shaff.data.files import read_parquet_sample
 from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
+from shaff.data.sources.files import read_parquet_sample
+from shaff.data.table import read_players, read_table
 from shaff.data.target import MAX_CLASSES, read_target
 
 N = 12

@@ -9,7 +9,7 @@ from results import many_players, rich_result
 
 from shaff import ShapleyEffects, compare
 from shaff.errors import InputError, InputTypeError
-from shaff.inference import data_covariance
+from shaff.uncertainty.inference import data_covariance
 
 
 def linear(n=300, slope=1.0, seed=0):
@@ -96,10 +96,10 @@ def test_shared_rows_enter_by_their_covariance():
     for j in range(3):
         rows = []
         for est in (one, other):
-            kept = est._played
+            kept = est._fitted_game
             weights = kept.effects.linear_map[j]
-            values = kept.evaluator.price(kept.subsets)
-            full = kept.evaluator.price(type(kept.subsets).full(3))
+            values = kept.evaluator.evaluate(kept.subsets)
+            full = kept.evaluator.evaluate(type(kept.subsets).full(3))
             psi = weights[:-1] @ values.influences + weights[-1] * full.influences[0]
             given = np.sqrt(data_covariance(psi[None])[0, 0])
             rows.append(psi * est.result_.standard_errors["data"][j] / given)

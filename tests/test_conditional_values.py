@@ -14,16 +14,16 @@ from sklearn.tree import DecisionTreeRegressor
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
-from shaff.values.conditionals import (
+from shaff.values.models.held_out import KnownModel, fit_held_out
+from shaff.values.models.retrained import RetrainedValues
+from shaff.values.published.conditionals import (
     CopulaCompleter,
     EmpiricalCompleter,
     GaussianCompleter,
     conditional_gaussian,
 )
-from shaff.values.gaussian import GaussianValues
-from shaff.values.held_out import KnownModel, fit_held_out
-from shaff.values.neighbours import NeighbourValues
-from shaff.values.retrained import RetrainedValues
+from shaff.values.published.gaussian import GaussianValues
+from shaff.values.published.neighbours import NeighbourValues
 
 COVARIANCE = np.array([[1.0, 0.7, 0.2], [0.7, 1.0, 0.0], [0.2, 0.0, 1.0]])
 BETA = np.array([1.0, 0.5, -0.8])
@@ -271,6 +271,6 @@ def test_neighbours_are_the_same_in_one_query_or_in_many(monkeypatch):
     values = NeighbourValues(Problem.of(X, X[:, 0] + X[:, 1], random_state=0))
     subsets = Subsets.from_indices([[0], [0, 2]], 3)
     at_once, new = values.values(subsets).v, values.predict(subsets, X[:20] + 0.01)
-    monkeypatch.setattr("shaff.values.neighbours.DISTANCES_AT_ONCE", 11 * 300)
+    monkeypatch.setattr("shaff.values.published.neighbours.DISTANCES_AT_ONCE", 11 * 300)
     np.testing.assert_array_equal(values.values(subsets).v, at_once)
     np.testing.assert_array_equal(values.predict(subsets, X[:20] + 0.01), new)

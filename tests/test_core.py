@@ -9,10 +9,10 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from benchmarks.border import CALLS as FUZZED
-from benchmarks.border import attempt
 from numpy.testing import assert_array_equal
 
+from benchmarks.border import CALLS as FUZZED
+from benchmarks.border import attempt
 from shaff import __version__, _core
 from shaff.cli import main
 

@@ -43,18 +43,18 @@ def concave(masks):
     return np.sqrt(masks @ worth / max(worth.sum(), 1))
 
 
-def priced(subsets):
+def evaluated(subsets):
     return Values(subsets, concave(subsets.masks()))
 
 
 def run(design, p, start=None):
     """Ask until the design is content; returns the list of proposals."""
-    history = priced(Subsets.full(p) if start is None else start)
+    history = evaluated(Subsets.full(p) if start is None else start)
     proposals = []
     while (proposal := design.propose(history)) is not None:
         assert len(proposal.subsets)
         proposals.append(proposal)
-        history = Values.concatenate([history, priced(proposal.subsets)])
+        history = Values.concatenate([history, evaluated(proposal.subsets)])
         assert len(history.subsets.unique()) == len(history.subsets), "a subset was proposed twice"
     return proposals
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shaff import ShapleyEffects, load_result
-from shaff.direction import DIRECTIONS, Shape, negligible
+from shaff.results.direction import DIRECTIONS, Shape, negligible
 
 X = np.linspace(-1, 1, 400)
 SHAPES = {

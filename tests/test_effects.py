@@ -488,7 +488,7 @@ def test_verbose_0_is_silent_and_1_shows_a_bar(data, capfd):
     quick(verbose=1).fit(*data)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "Pricing subsets" in err
+    assert "Evaluating subsets" in err
 
 
 @pytest.mark.parametrize(

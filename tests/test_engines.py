@@ -16,16 +16,17 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from shaff import ShapleyEffects, _work
-from shaff._work import engaged, run_tasks, stream_outcomes
-from shaff._work.parcel import ALIGNMENT, pack, unpack
-from shaff.data.passes import MemoryRows
+from shaff import ShapleyEffects
+from shaff._util import work
+from shaff._util.work import engaged, run_tasks, stream_outcomes
+from shaff._util.work.parcel import ALIGNMENT, pack, unpack
 from shaff.data.problem import Problem
+from shaff.data.sources.passes import MemoryRows
 from shaff.datasets import experiment_1a
 from shaff.errors import InputError, StorageError, WorkersLostError
-from shaff.evaluator import Evaluator
+from shaff.fitting.evaluator import Evaluator
 from shaff.subsets import Subsets
-from shaff.values import make_values
+from shaff.values.registry import make_values
 
 pytestmark = [
     # Of the engines, not ours.
@@ -105,7 +106,7 @@ def bits(est, X, y, **rows):
 
 
 def cases():
-    """Every way in which learners are grown and priced; small ones of each."""
+    """Every way in which learners are grown and evaluated; small ones of each."""
     plain = experiment_1a(n=100, random_state=0)
     X, y, rows = mixed()
     wide = np.random.default_rng(1).normal(size=(80, 27))
@@ -133,8 +134,8 @@ def long_cases():
 
 @pytest.mark.parametrize("some", [cases, pytest.param(long_cases, marks=pytest.mark.slow)])
 def test_fits_are_the_same_bits(engine, some, monkeypatch):
-    monkeypatch.setattr("shaff.data.drawn.MemoryRows", partial(MemoryRows, size=15))
-    monkeypatch.setattr("shaff._work.engines.HEAVY", 200)  # as blocks of many rows are
+    monkeypatch.setattr("shaff.data.sources.sampled.MemoryRows", partial(MemoryRows, size=15))
+    monkeypatch.setattr("shaff._util.work.engines.HEAVY", 200)  # as blocks of many rows are
     here = {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
     with engine():
         for name, est, X, y, rows in some():
@@ -145,18 +146,18 @@ def test_a_default_fit_is_the_same_bits():
     exp = experiment_1a(n=60, random_state=0)
     boosting = ShapleyEffects("boosting", random_state=0, cv=2, n_jobs=2)
     stack = make_values("stack", Problem.of(exp.X[:, :3], exp.y, random_state=0)).values
-    here = bits(boosting, exp.X[:, :3], exp.y), Evaluator(stack).price(SOME)
+    here = bits(boosting, exp.X[:, :3], exp.y), Evaluator(stack).evaluate(SOME)
     with loky():
         assert bits(boosting, exp.X[:, :3], exp.y) == here[0]
         with engaged(None):
-            there = Evaluator(stack).price(SOME)
+            there = Evaluator(stack).evaluate(SOME)
     assert there.v.tobytes() == here[1].v.tobytes()
     assert there.influences.tobytes() == here[1].influences.tobytes()
 
 
 def test_tasks(engine, tmp_path, monkeypatch):
     """In one cluster: order, shipping once, errors of ours, and workers that are killed."""
-    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    monkeypatch.setattr(work, "PATIENCE", 0.01)
     shared = Shared(x=np.arange(50_000.0))
     with engine(), engaged(None):
         found = run_tasks(engine_tasks.scaled, shared, [(k,) for k in range(5)], None)
@@ -184,8 +185,8 @@ class Shared(dict):
 
 
 def test_workers_that_are_lost_again_and_again_end_the_run(monkeypatch):
-    monkeypatch.setattr(_work, "PATIENCE", 0.01)
-    monkeypatch.setattr(_work, "MAX_FAULTS", 0)
+    monkeypatch.setattr(work, "PATIENCE", 0.01)
+    monkeypatch.setattr(work, "MAX_FAULTS", 0)
     shared = Shared(x=np.zeros(1))
     with loky(), engaged(None):
         with pytest.raises(WorkersLostError, match=r"\(loky\) were lost 1 times in a row"):
@@ -207,7 +208,7 @@ def test_a_scheduler_that_is_gone_ends_all_tasks_with_a_sentence(monkeypatch):
     """Scheduler and worker are one process here, and the task kills it."""
     import distributed
 
-    monkeypatch.setattr(_work, "PATIENCE", 0.01)
+    monkeypatch.setattr(work, "PATIENCE", 0.01)
     monkeypatch.setenv("PYTHONPATH", HELPERS)
     words, pipe = [sys.executable, "-c", CLUSTER], subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as cluster:
@@ -218,7 +219,7 @@ def test_a_scheduler_that_is_gone_ends_all_tasks_with_a_sentence(monkeypatch):
             engaged(None),
         ):
             tasks = stream_outcomes(
-                _work.current_engine(), engine_tasks.deadly, shared, [(0,), (1,)]
+                work.current_engine(), engine_tasks.deadly, shared, [(0,), (1,)]
             )
             found = dict(tasks)
     assert cluster.returncode == -signal.SIGKILL
@@ -253,9 +254,9 @@ def test_progress_counts_what_comes_back():
 
     subsets = Subsets.from_masks(np.tri(15, dtype=bool)[:14])
     with loky(), engaged(None):
-        values = Evaluator(game, progress=Steps()).price(subsets, total=14)
+        values = Evaluator(game, progress=Steps()).evaluate(subsets, total=14)
     assert seen == [(7, 14), (14, 14)]
-    assert values.v.tobytes() == Evaluator(game).price(subsets).v.tobytes()
+    assert values.v.tobytes() == Evaluator(game).evaluate(subsets).v.tobytes()
 
 
 def test_what_is_shipped_leaves_with_the_object(tmp_path, monkeypatch):
@@ -290,14 +291,14 @@ def test_dask_workers_keep_what_was_shipped():
 
 
 def test_threads_are_the_default_and_are_kept_to():
-    assert _work.current_engine() is None
+    assert work.current_engine() is None
     for backend in ("threading", "sequential"):
         with joblib.parallel_config(backend=backend, n_jobs=2), engaged(2):
-            assert _work.current_engine() is None
+            assert work.current_engine() is None
     with loky(), engaged(1):
-        assert _work.current_engine() is None
+        assert work.current_engine() is None
     with joblib.parallel_config(backend="multiprocessing", n_jobs=2), engaged(None):
-        assert _work.current_engine().name == "loky"
+        assert work.current_engine().name == "loky"
 
 
 @pytest.mark.parametrize("n", [0, 1, 511, 512, 10_000])

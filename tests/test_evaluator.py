@@ -12,9 +12,9 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
-from shaff.checkpoint import FORMAT, Checkpoint, fingerprint
 from shaff.errors import InputError, StorageError
-from shaff.evaluator import CHUNK, Evaluator
+from shaff.fitting.checkpoint import FORMAT, Checkpoint, fingerprint
+from shaff.fitting.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
@@ -39,8 +39,8 @@ def some_subsets(n=150, n_players=10):
     return Subsets.from_masks(codes[:, None] >> np.arange(n_players) & 1)
 
 
-def price(game, subsets, checkpoint, influences=False):
-    return Evaluator(game, checkpoint).price(subsets, influences=influences)
+def evaluate(game, subsets, checkpoint, influences=False):
+    return Evaluator(game, checkpoint).evaluate(subsets, influences=influences)
 
 
 class Steps:
@@ -54,17 +54,17 @@ class Steps:
 def test_progress_counts_the_subsets():
     steps, subsets = Steps(), some_subsets(155)
     evaluator = Evaluator(Counted(), progress=steps)
-    evaluator.price(subsets[:5])
+    evaluator.evaluate(subsets[:5])
     assert steps.seen == [(5, None)]
-    evaluator.price(subsets[5:], total=155)
+    evaluator.evaluate(subsets[5:], total=155)
     assert steps.seen[1:] == [(5 + CHUNK, 155), (5 + 2 * CHUNK, 155), (155, 155)]
 
 
 @pytest.mark.parametrize("influences", [False, True])
 def test_a_second_run_reads_what_the_first_has_saved(tmp_path, influences):
     game, subsets = Counted(), some_subsets()
-    first = price(game, subsets, Checkpoint(tmp_path, b"a"), influences)
-    again = price(game, subsets, Checkpoint(tmp_path, b"a"), influences)
+    first = evaluate(game, subsets, Checkpoint(tmp_path, b"a"), influences)
+    again = evaluate(game, subsets, Checkpoint(tmp_path, b"a"), influences)
     assert game.asked == 150
     assert again.v.tobytes() == first.v.tobytes()
     assert (again.influences is None) is not influences
@@ -75,42 +75,42 @@ def test_a_second_run_reads_what_the_first_has_saved(tmp_path, influences):
 
 def test_other_runs_and_subsets_are_not_mixed_up(tmp_path):
     game = Counted()
-    price(game, some_subsets(), Checkpoint(tmp_path, b"a"))
-    price(game, some_subsets(), Checkpoint(tmp_path, b"b"))
+    evaluate(game, some_subsets(), Checkpoint(tmp_path, b"a"))
+    evaluate(game, some_subsets(), Checkpoint(tmp_path, b"b"))
     assert game.asked == 300
-    price(game, some_subsets(), Checkpoint(tmp_path, b"a"), influences=True)
+    evaluate(game, some_subsets(), Checkpoint(tmp_path, b"a"), influences=True)
     assert game.asked == 450
     others = some_subsets().complement()
     new = set(others.keys()) - set(some_subsets().keys())
-    price(game, others, Checkpoint(tmp_path, b"a"))
+    evaluate(game, others, Checkpoint(tmp_path, b"a"))
     assert game.asked == 450 + len(new)
 
 
 def test_blocks_need_not_be_the_same(tmp_path):
     """Another number of workers cuts the subsets in another way."""
     game, subsets = Counted(), some_subsets()
-    price(game, subsets[20:90], Checkpoint(tmp_path, b"a"))
-    again = price(game, subsets, Checkpoint(tmp_path, b"a"))
+    evaluate(game, subsets[20:90], Checkpoint(tmp_path, b"a"))
+    again = evaluate(game, subsets, Checkpoint(tmp_path, b"a"))
     assert game.asked == 150
-    assert again.v.tobytes() == price(Counted(), subsets, None).v.tobytes()
+    assert again.v.tobytes() == evaluate(Counted(), subsets, None).v.tobytes()
 
 
 def test_two_runs_share_what_they_price(tmp_path):
     game, subsets = Counted(), some_subsets(40)
     first, second = (Evaluator(game, Checkpoint(tmp_path, b"a")) for _ in range(2))
-    first.price(subsets[:10])
-    second.price(subsets[:20])
-    first.price(subsets[:30])
+    first.evaluate(subsets[:10])
+    second.evaluate(subsets[:20])
+    first.evaluate(subsets[:30])
     assert game.asked == 30
     # What the other has asked for besides is not this run's.
-    assert (first.n_priced, second.n_priced) == (30, 20)
+    assert (first.n_evaluated, second.n_evaluated) == (30, 20)
 
 
 def test_a_value_with_influences_is_no_value_without(tmp_path):
     """Forests sum their trees in another order then: a second run must do as the first did."""
     game, subsets = Counted(), some_subsets(5)
-    price(game, subsets, Checkpoint(tmp_path, b"a"), influences=True)
-    price(game, subsets, Checkpoint(tmp_path, b"a"), influences=False)
+    evaluate(game, subsets, Checkpoint(tmp_path, b"a"), influences=True)
+    evaluate(game, subsets, Checkpoint(tmp_path, b"a"), influences=False)
     assert game.asked == 10
 
 
@@ -133,14 +133,14 @@ def flip(data, place):
 )
 def test_damaged_files_are_priced_again(tmp_path, damage):
     subsets = some_subsets(30)
-    whole = price(Counted(), subsets, Checkpoint(tmp_path, b"a"))
+    whole = evaluate(Counted(), subsets, Checkpoint(tmp_path, b"a"))
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage(file.read_bytes()))
     game = Counted()
-    again = price(game, subsets, Checkpoint(tmp_path, b"a"))
+    again = evaluate(game, subsets, Checkpoint(tmp_path, b"a"))
     assert game.asked == 30
     assert again.v.tobytes() == whole.v.tobytes()
-    price(game, subsets, Checkpoint(tmp_path, b"a"))  # repaired
+    evaluate(game, subsets, Checkpoint(tmp_path, b"a"))  # repaired
     assert game.asked == 30
 
 
@@ -152,7 +152,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(StorageError, match=r"cannot be written to \(No space left on device\)"):
-        price(Counted(), some_subsets(), Checkpoint(tmp_path, b"a"))
+        evaluate(Counted(), some_subsets(), Checkpoint(tmp_path, b"a"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,8 +166,8 @@ def test_places_that_cannot_be(tmp_path):
 
 def test_addresses_of_fsspec_hold_checkpoints():
     game, subsets, address = Counted(), some_subsets(), "memory://a-run"
-    first = price(game, subsets, Checkpoint(address, b"a"), influences=True)
-    again = price(game, subsets, Checkpoint(address, b"a"), influences=True)
+    first = evaluate(game, subsets, Checkpoint(address, b"a"), influences=True)
+    again = evaluate(game, subsets, Checkpoint(address, b"a"), influences=True)
     assert game.asked == 150
     assert again.influences.tobytes() == first.influences.tobytes()
 
@@ -202,11 +202,11 @@ def main(n_rows, n_trees, n_jobs, checkpoint):
         model, design="leverage", n_subsets=600, n_jobs=n_jobs, random_state=0,
         checkpoint=checkpoint or None, tol=None,
     )
-    from shaff.values.projected_forest import ProjectedForest
+    from shaff.values.forest.projected_forest import ProjectedForest
     price = ProjectedForest.values
     def values(self, subsets, **kw):
-        print("pricing", flush=True)
-        return price(self, subsets, **kw)
+        print("evaluating", flush=True)
+        return evaluate(self, subsets, **kw)
     ProjectedForest.values = values
     try:
         est.fit(exp.X, exp.y)
@@ -242,21 +242,21 @@ def read_until(process, line, times):
 def test_a_killed_run_goes_on_with_the_same_bits(tmp_path, n_jobs):
     whole = start(300, 20, n_jobs).communicate()[0].splitlines()
     killed = start(300, 20, n_jobs, tmp_path)
-    read_until(killed, "pricing", 5)
+    read_until(killed, "evaluating", 5)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     n_saved = len([file for file in tmp_path.iterdir() if file.suffix == ".part"])
     assert 0 < n_saved < 11
     resumed = start(300, 20, n_jobs, tmp_path).communicate()[0].splitlines()
     assert resumed[-1] == whole[-1]
-    assert resumed.count("pricing") < whole.count("pricing") - 2
+    assert resumed.count("evaluating") < whole.count("evaluating") - 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_ends_fit_within_a_second(n_jobs):
     """One task takes many seconds here; the kernel polls every 20 ms."""
     process = start(15_000, 40, n_jobs)
-    read_until(process, "pricing", 2)
+    read_until(process, "evaluating", 2)
     time.sleep(0.5)
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from shaff._files import check_target, replacing
+from shaff._util.files import check_target, replacing
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such files on Windows")
 
@@ -92,7 +92,7 @@ def test_disks_are_refused(tmp_path, monkeypatch):
     """A regular file that calls itself a block device: no real one is ever opened."""
     path = tmp_path / "disk"
     path.write_bytes(b"old")
-    monkeypatch.setattr("shaff._files.stat.S_ISBLK", lambda mode: True)
+    monkeypatch.setattr("shaff._util.files.stat.S_ISBLK", lambda mode: True)
     with pytest.raises(ValueError, match="it is a disk"), replacing(path):
         pass
     assert path.read_bytes() == b"old"

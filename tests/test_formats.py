@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shaff.result import FORMAT_VERSION, READ_VERSIONS, load_result
+from shaff.results.effects import FORMAT_VERSION, READ_VERSIONS, load_result
 
 # A file of every format that was ever written: none of them is changed again.
 KEPT = sorted((Path(__file__).parent / "formats").glob("result-*.json"))

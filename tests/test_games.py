@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.games import KINDS, random_game
 
+from benchmarks.games import KINDS, random_game
 from shaff import solve_game
 from shaff.datasets import shapley_values
 from shaff.errors import InputError, InputTypeError

@@ -1,4 +1,4 @@
-"""House rules: nothing is priced twice, and a fit leaves the process as it found it."""
+"""House rules: nothing is evaluated twice, and a fit leaves the process as it found it."""
 
 import threading
 import warnings
@@ -10,15 +10,15 @@ import pytest
 from lightgbm import LGBMRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import shaff.run
+import shaff.fitting.fit
 from shaff import ShapleyEffects
-from shaff._threads import FALSE_ALARM, one_blas_thread, run_in_threads
-from shaff.evaluator import CHUNK, Evaluator
+from shaff._util.threads import FALSE_ALARM, one_blas_thread, run_in_threads
+from shaff.fitting.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
-from shaff.values.smooth import SmoothValues
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.smooth.smooth_values import SmoothValues
 from shaff.values.stack import StackedValues
 
 
@@ -41,7 +41,7 @@ def asked(monkeypatch):
         used.append(values)
         return Evaluator(values, *further)
 
-    monkeypatch.setattr(shaff.run, "Evaluator", evaluator)
+    monkeypatch.setattr(shaff.fitting.fit, "Evaluator", evaluator)
     return counts, used
 
 
@@ -75,7 +75,7 @@ def test_a_fit_prices_no_subset_twice(asked, estimator, columns):
     assert counts[used][Subsets.full(used.n_players).keys()[0]] == 1
     assert set(counts[used].values()) == {1}
     assert len(counts[used]) == result.n_subsets
-    assert list(counts) == [used]  # the parts of a stack predict, and are not priced
+    assert list(counts) == [used]  # the parts of a stack predict, and are not evaluated
 
 
 class Counted:
@@ -112,31 +112,31 @@ def test_the_evaluator_prices_what_is_new():
     assert len(first.unique()) < len(first)
     for subsets in (first, second, first[::-1], Subsets.concatenate([second, first])):
         assert evaluator.n_new(subsets) == len(set(subsets.keys()) - game.asked.keys())
-        same_values(evaluator.price(subsets), subsets)
-        same_values(evaluator.price(subsets, influences=False), subsets)
-        assert evaluator.price(subsets, influences=False).influences is None
+        same_values(evaluator.evaluate(subsets), subsets)
+        same_values(evaluator.evaluate(subsets, influences=False), subsets)
+        assert evaluator.evaluate(subsets, influences=False).influences is None
     assert set(game.asked.values()) == {1}
-    assert evaluator.n_priced == len(game.asked) == len(set(first.keys()) | set(second.keys()))
+    assert evaluator.n_evaluated == len(game.asked) == len(set(first.keys()) | set(second.keys()))
 
 
 def test_the_evaluator_prices_again_only_for_influences():
     game = Counted()
     evaluator = Evaluator(game)
     subsets = drawn(CHUNK).unique()
-    evaluator.price(subsets, influences=False)
-    same_values(evaluator.price(subsets), subsets)
+    evaluator.evaluate(subsets, influences=False)
+    same_values(evaluator.evaluate(subsets), subsets)
     assert set(game.asked.values()) == {2}
-    evaluator.price(subsets)
-    evaluator.price(subsets, influences=False)
+    evaluator.evaluate(subsets)
+    evaluator.evaluate(subsets, influences=False)
     assert set(game.asked.values()) == {2}
-    assert evaluator.n_priced == len(subsets)
+    assert evaluator.n_evaluated == len(subsets)
 
 
 def test_the_evaluator_knows_what_was_priced_before():
     game, before = Counted(), Subsets.full(10)
-    evaluator = Evaluator(game, priced=Counted().values(before, influences=True))
-    assert evaluator.n_priced == 1
-    same_values(evaluator.price(before), before)
+    evaluator = Evaluator(game, evaluated=Counted().values(before, influences=True))
+    assert evaluator.n_evaluated == 1
+    same_values(evaluator.evaluate(before), before)
     assert not game.asked
     assert evaluator.n_new(before) == 0
     assert evaluator.n_new(Subsets.singletons(10)) == 10

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-import shaff.run as run_module
+import shaff.fitting.fit as run_module
 from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem
-from shaff.inference import (
+from shaff.protocols import Effects, Proposal, Values
+from shaff.solve.exact import shapley_map
+from shaff.solve.gaussian_process import GaussianProcessSolver
+from shaff.subsets import Subsets
+from shaff.uncertainty.inference import (
     FLEXIBLE_FACTOR,
     LINEAR_FACTOR,
     adjust_p_values,
@@ -21,10 +25,6 @@ from shaff.inference import (
     training_factor,
     uncertainty,
 )
-from shaff.protocols import Effects, Proposal, Values
-from shaff.solve.exact import shapley_map
-from shaff.solve.gaussian_process import GaussianProcessSolver
-from shaff.subsets import Subsets
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
 
@@ -174,7 +174,7 @@ def test_results_carry_errors_of_all_sources(tmp_path):
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(200)
     result = ShapleyEffects("forest", random_state=0).fit(X, y).result_
     assert (result.standard_errors["ensemble"] > 0).all()
-    assert (result.standard_errors["design"] == 0).all(), "all 14 subsets were priced"
+    assert (result.standard_errors["design"] == 0).all(), "all 14 subsets were evaluated"
     assert result.null_test()[0] < 0.01 < 0.05 < result.null_test()[3]
     again = load_result(result.to_json(tmp_path / "result.json"))
     assert again.p_values.tobytes() == result.p_values.tobytes()
@@ -277,8 +277,8 @@ def test_a_curved_effect_gets_a_longer_bar_in_every_run(settings, monkeypatch):
         return est.result_.standard_errors["data"][:2]
 
     with_factors = errors()
-    monkeypatch.setattr("shaff.inference.LINEAR_FACTOR", 1.0)
-    monkeypatch.setattr("shaff.inference.FLEXIBLE_FACTOR", 1.0)
+    monkeypatch.setattr("shaff.uncertainty.inference.LINEAR_FACTOR", 1.0)
+    monkeypatch.setattr("shaff.uncertainty.inference.FLEXIBLE_FACTOR", 1.0)
     np.testing.assert_allclose(
         (with_factors / errors()) ** 2, [LINEAR_FACTOR, FLEXIBLE_FACTOR], rtol=0.05
     )

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from benchmarks.games import KINDS, random_game
 from cube_prior import cube, dense_prior, signs_of, some_kernel
 from interaction_oracle import interaction_indices
 from scipy.optimize import check_grad
 
-from shaff._statistics import symmetric
+from benchmarks.games import KINDS, random_game
+from shaff._util.statistics import symmetric
 from shaff.datasets import experiment_2
 from shaff.designs.exhaustive import ExhaustiveDesign
 from shaff.designs.gaussian_process import choose
@@ -46,7 +46,7 @@ def index_matrix(p):
     return np.stack(columns, axis=1)
 
 
-def priced(game, p, n_subsets, noise=0.0, seed=0):
+def evaluated(game, p, n_subsets, noise=0.0, seed=0):
     """What the active design asks for, and the values of it."""
     rng = np.random.default_rng(seed)
     design = InteractionDesign(p, n_subsets, random_state=seed)
@@ -194,7 +194,7 @@ def test_subsets_without_their_complements_are_left_out():
 
 
 def test_an_additive_game_has_no_interactions():
-    subsets, v, v_all = priced(lambda masks: masks @ np.arange(1, 11) / 55, 10, 60)
+    subsets, v, v_all = evaluated(lambda masks: masks @ np.arange(1, 11) / 55, 10, 60)
     found, _ = solved(subsets, v, v_all)
     assert np.abs(found).max() < 1e-9
 
@@ -202,7 +202,7 @@ def test_an_additive_game_has_no_interactions():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_design_comes_close_to_brute_force(kind):
     known = random_game(kind, 8, seed=5)
-    subsets, v, v_all = priced(known.game, 8, 180)
+    subsets, v, v_all = evaluated(known.game, 8, 180)
     found, _ = solved(subsets, v, v_all)
     assert len(subsets) <= 180
     assert np.abs(symmetric(found, 8) - interaction_indices(known.game, 8)).max() < 0.01
@@ -211,7 +211,7 @@ def test_the_design_comes_close_to_brute_force(kind):
 def test_experiment_2_from_few_evaluations():
     """Closed form: blocks do not interact, nor do dummies; products lead."""
     exp = experiment_2(n=50, random_state=0)
-    subsets, v, v_all = priced(exp.game, 15, 300)
+    subsets, v, v_all = evaluated(exp.game, 15, 300)
     found = symmetric(solved(subsets, v, v_all)[0], 15)
 
     def block(masks):
@@ -233,7 +233,7 @@ def test_design_errors_cover():
     for kind in KINDS:
         for seed in (11, 12):
             known = random_game(kind, 8, seed)
-            subsets, v, v_all = priced(known.game, 8, 80, noise=0.002, seed=seed)
+            subsets, v, v_all = evaluated(known.game, 8, 80, noise=0.002, seed=seed)
             found, errors = solved(subsets, v, v_all)
             truth = interaction_indices(known.game, 8)[np.triu_indices(8, 1)]
             hits.append(np.abs(found - truth) <= 1.96 * errors)

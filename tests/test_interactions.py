@@ -15,12 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from shaff import ShapleyEffects, load_result
-from shaff._statistics import symmetric
+from shaff._util.statistics import symmetric
 from shaff.cli import main
 from shaff.errors import InputError
-from shaff.interactions import Interactions
-from shaff.plots import InteractionsDisplay
-from shaff.report import render
+from shaff.results.interactions import Interactions
+from shaff.show.plots import InteractionsDisplay
+from shaff.show.report import render
 from shaff.subsets import Subsets
 
 
@@ -57,7 +57,7 @@ def test_the_index_of_a_real_fit_is_that_of_brute_force(fitted, found):
     def game(masks):
         v = np.zeros(len(masks))
         some = masks.any(axis=1)
-        v[some] = fitted._played.evaluator.price(Subsets.from_masks(masks[some])).v
+        v[some] = fitted._fitted_game.evaluator.evaluate(Subsets.from_masks(masks[some])).v
         return v
 
     np.testing.assert_allclose(found.values, interaction_indices(game, 5), atol=1e-10)

@@ -17,17 +17,17 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shaff import ShapleyEffects
-from shaff.data.drawn import draw
-from shaff.data.lakes import DuckLake, frames_of, open_lake
-from shaff.data.passes import LakeRows, Tally, row_shares, sample_lake
-from shaff.data.problem import Given, Reading, read_problem
+from shaff.data.problem import RawData, ReadingOptions, read_problem
 from shaff.data.rows import draw_rows
+from shaff.data.sources.lakes import DuckLake, frames_of, open_lake
+from shaff.data.sources.passes import LakeRows, Tally, row_shares, sample_lake
+from shaff.data.sources.sampled import draw
 from shaff.errors import InputError, InputTypeError
 
 N = 600
 BOOSTER = HistGradientBoostingRegressor(max_iter=20, max_leaf_nodes=6, max_features=0.5)
 SETTINGS = {"estimator": BOOSTER, "n_subsets": 12, "random_state": 0}
-READING = Reading(seed=0, max_rows=100_000)
+READING = ReadingOptions(seed=0, max_rows=100_000)
 
 
 def table(n=N, seed=0):
@@ -72,9 +72,9 @@ def inputs(frame):
 
 @pytest.mark.parametrize("kind", LAKES)
 def test_a_lake_is_read_as_the_frame_is(kind, folder):
-    drawn = draw(Given(LAKES[kind](folder), "y", "weight", "unit"), READING, "sample")
+    drawn = draw(RawData(LAKES[kind](folder), "y", "weight", "unit"), READING, "sample")
     found = drawn.noted(read_problem(drawn.given, drawn.reading))
-    whole = Given(inputs(TABLE), TABLE["y"], TABLE["weight"], TABLE["unit"])
+    whole = RawData(inputs(TABLE), TABLE["y"], TABLE["weight"], TABLE["unit"])
     wanted = read_problem(whole, READING)
     assert found.table.names == wanted.table.names == ("a", "b", "c", "town")
     for name in ("X", "y", "sample_weight", "row_groups", "categorical"):
@@ -262,14 +262,16 @@ def test_rows_in_another_order_are_noticed(folder):
             self.calls += 1
             yield TABLE[list(columns)].sample(frac=1, random_state=self.calls)
 
-    drawn = draw(Given(folder, "y", "weight", "unit"), Reading(seed=0, max_rows=200), "all")
+    drawn = draw(
+        RawData(folder, "y", "weight", "unit"), ReadingOptions(seed=0, max_rows=200), "all"
+    )
     other = LakeRows(Shuffled(), ("y",), "weight", "unit")
     est = ShapleyEffects(**SETTINGS)
     from dataclasses import replace
     from functools import partial
 
-    from shaff.settings import Settings
-    from shaff.values import make_values
+    from shaff.fitting.settings import Settings
+    from shaff.values.registry import make_values
 
     settings = Settings.resolve(est.get_params(deep=False))
     drawn = drawn._replace(rest=replace(drawn.rest, rows=other))
@@ -280,8 +282,8 @@ def test_rows_in_another_order_are_noticed(folder):
 MEASURE = """
 import resource, sys
 import numpy as np
-from shaff.data.lakes import open_lake
-from shaff.data.passes import LakeRows, Tally, sample_lake
+from shaff.data.sources.lakes import open_lake
+from shaff.data.sources.passes import LakeRows, Tally, sample_lake
 import pyarrow.dataset
 def passes(path):
     rows = LakeRows.named(open_lake(path), "y", None, None)
@@ -329,6 +331,8 @@ def test_the_result_says_what_was_measured_on_what(tmp_path):
     assert (columns["a"].low, columns["a"].high) == (TABLE["a"].min(), TABLE["a"].max())
     assert any("grown on a random sample of" in note for note in notes)
     whole = frame["unit"].iloc[3]
-    drawn = draw(Given(tmp_path, "y", "weight", "unit"), Reading(seed=0, max_rows=100), "all")
+    drawn = draw(
+        RawData(tmp_path, "y", "weight", "unit"), ReadingOptions(seed=0, max_rows=100), "all"
+    )
     if whole not in set(drawn.given.row_groups):
         assert any("1 category outside of the sample" in note for note in notes)

@@ -16,8 +16,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from shaff import LocalEffects, ShapleyEffects, explaining
+from shaff import LocalEffects, ShapleyEffects
 from shaff.errors import InputError, InputTypeError
+from shaff.fitting import fitted_game
 from shaff.protocols import Values, ValueSetting
 
 mpl.use("Agg")
@@ -410,9 +411,9 @@ def test_same_bits_for_any_number_of_threads(family):
 def test_blocks_change_nothing(fitted, family, monkeypatch):
     new = draw(60, 19)[0]
     whole = fitted[family].explain(new).values
-    monkeypatch.setattr(explaining, "MAX_ROWS", 7)
-    monkeypatch.setattr(explaining, "MAX_SUBSETS", 3)
-    monkeypatch.setattr(explaining, "MIN_SUBSETS", 1)
+    monkeypatch.setattr(fitted_game, "MAX_ROWS", 7)
+    monkeypatch.setattr(fitted_game, "MAX_SUBSETS", 3)
+    monkeypatch.setattr(fitted_game, "MIN_SUBSETS", 1)
     np.testing.assert_allclose(fitted[family].explain(new).values, whole, rtol=0, atol=1e-12)
 
 

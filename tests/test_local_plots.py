@@ -8,8 +8,8 @@ from shaff import LocalEffects, ShapleyEffects
 from shaff.cli import main
 from shaff.cli.outputs import write_local
 from shaff.errors import InputError
-from shaff.plots.swarm import ranks, swarm
-from shaff.report import render
+from shaff.show.plots.swarm import ranks, swarm
+from shaff.show.report import render
 
 HOSTILE = "</script><script>alert(1)</script>$x$"
 

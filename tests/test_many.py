@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from shaff import ShapleyEffects, _work, explain_many
+from shaff import ShapleyEffects, explain_many
+from shaff._util import work
 from shaff.cli import main
 from shaff.errors import InputError
 
@@ -102,8 +103,8 @@ def test_labels_of_classes_are_one_target():
 
 
 def test_a_fit_that_kills_its_worker_is_a_failure(monkeypatch):
-    monkeypatch.setattr(_work, "PATIENCE", 0.01)
-    monkeypatch.setattr(_work, "MAX_FAULTS", 2)
+    monkeypatch.setattr(work, "PATIENCE", 0.01)
+    monkeypatch.setattr(work, "MAX_FAULTS", 2)
     X = np.random.default_rng(0).normal(size=(40, 2))
     models = {"good": "smooth", "deadly": engine_tasks.Deadly()}
     with joblib.parallel_config(backend="loky", n_jobs=2):

@@ -15,16 +15,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import KFold
 
-from shaff import ShapleyEffects, inference, load_result
-from shaff.data.drawn import UNITS, AllRows, MeasuredRows
-from shaff.data.passes import MemoryRows, group_shares
-from shaff.data.problem import Given, Problem
+from shaff import ShapleyEffects, load_result
+from shaff.data.problem import Problem, RawData
 from shaff.data.rows import draw_rows
+from shaff.data.sources.passes import MemoryRows, group_shares
+from shaff.data.sources.sampled import UNITS, AllRows, MeasuredRows
 from shaff.errors import InputError
 from shaff.subsets import Subsets
-from shaff.values.boosting_pass import BoostingPass, KeptSteps
+from shaff.uncertainty import inference
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.boosting.row_pass import BoostingPass, KeptSteps
 from shaff.values.outcome import Outcome
-from shaff.values.projected_boosting import ProjectedBoosting
 from shaff.values.sums import ErrorSums
 
 BOOSTER = HistGradientBoostingRegressor(max_iter=30, max_leaf_nodes=8, max_features=0.7)
@@ -97,8 +98,8 @@ def test_steps_that_are_not_kept_are_learnt_again(monkeypatch):
     subsets = Subsets.singletons(4)
     rows = MeasuredRows(X, y[:, None], np.ones(200), np.arange(200) % 5, None)
     kept = boosting.over_rows(subsets).sums(rows, None)
-    monkeypatch.setattr("shaff.values.boosting_pass.KEPT_BYTES", 0)
-    monkeypatch.setattr("shaff.values.boosting_pass.MAX_ERRORS", 17)
+    monkeypatch.setattr("shaff.values.boosting.row_pass.KEPT_BYTES", 0)
+    monkeypatch.setattr("shaff.values.boosting.row_pass.MAX_ERRORS", 17)
     again = boosting.over_rows(subsets).sums(rows, None)
     assert_allclose(again.errors, kept.errors, rtol=1e-12)
 
@@ -119,12 +120,12 @@ def test_every_row_has_a_fold_whatever_the_blocks(size):
     X, y = linear(300)
     places = np.arange(0, 300, 3)
     problem = Problem.of(X[places], y[places], random_state=0)
-    found = read(all_rows(Given(X, y), places, size), problem)
+    found = read(all_rows(RawData(X, y), places, size), problem)
     assert_array_equal(found[0], X)
     assert_array_equal(found[1][:, 0], y)
     assert_array_equal(found[3][places], np.arange(100) % 5)
     assert np.bincount(found[3], minlength=5).min() > 30
-    wanted = read(all_rows(Given(X, y), places), problem)
+    wanted = read(all_rows(RawData(X, y), places), problem)
     assert_array_equal(found[3], wanted[3])
 
 
@@ -134,7 +135,7 @@ def test_groups_share_a_fold_and_a_unit():
     inside = group_shares(groups, 0) < 0.3
     places = np.flatnonzero(inside)
     problem = Problem.of(X[places], y[places], random_state=0)
-    X_, _, _, fold, unit = read(all_rows(Given(X, y, None, groups), places), problem)
+    X_, _, _, fold, unit = read(all_rows(RawData(X, y, None, groups), places), problem)
     assert len(X_) == 300
     assert unit.max() < UNITS
     for first in np.flatnonzero(~inside[::5]) * 5:
@@ -146,7 +147,7 @@ def test_some_rows_and_rows_without_weight():
     places, weight = np.arange(100), np.tile([1.0, 1.0, 0.0, 2.0], 250)
     places = places[weight[places] > 0]
     problem = Problem.of(X[places], y[places], random_state=0)
-    found = read(all_rows(Given(X, y, weight, None), places, share=0.4), problem)
+    found = read(all_rows(RawData(X, y, weight, None), places, share=0.4), problem)
     assert abs(len(found[0]) - (75 + 0.4 * 675)) < 50
     assert found[2].min() > 0
     assert_array_equal(found[0][:75], X[places])
@@ -177,7 +178,7 @@ def test_the_measured_value_is_that_of_the_models_on_other_rows():
     """v(all) over all rows is the mean squared error of the folds' own predictions."""
     X, y = linear(4000, seed=1)
     est = ShapleyEffects(**SETTINGS, max_rows=400, value_rows="all").fit(X, y)
-    values = est._played.game.values
+    values = est._fitted_game.game.values
     full = Subsets.full(4)
     means = values.predict(full, X)[0, :, 0]  # of all folds, so a bit better
     explained = 1 - ((y - means) ** 2).mean() / y.var()
@@ -220,8 +221,8 @@ def killed(monkeypatch, est, X, y, **rows):
 
 
 def small_blocks(monkeypatch, size=100):
-    monkeypatch.setattr("shaff.data.drawn.MemoryRows", partial(MemoryRows, size=size))
-    monkeypatch.setattr("shaff.measuring.SAVED_EVERY", 0.0)
+    monkeypatch.setattr("shaff.data.sources.sampled.MemoryRows", partial(MemoryRows, size=size))
+    monkeypatch.setattr("shaff.fitting.all_rows.SAVED_EVERY", 0.0)
     return {**SETTINGS, "max_rows": 200, "value_rows": "all", "n_jobs": 1}
 
 
@@ -232,11 +233,11 @@ def test_a_second_run_goes_on_with_the_next_rows(grouped, tmp_path, monkeypatch)
     settings = small_blocks(monkeypatch)
     wanted = ShapleyEffects(**settings).fit(X, y, **groups).result_
     killed(monkeypatch, ShapleyEffects(**settings, checkpoint=tmp_path), X, y, **groups)
-    priced = count_prices(monkeypatch)
+    evaluated = count_prices(monkeypatch)
     n_sums = interrupted(monkeypatch, after=None)
     found = ShapleyEffects(**settings, checkpoint=tmp_path).fit(X, y, **groups).result_
     assert next(n_sums) == 4  # six blocks were saved, two at a time, and ten there are
-    assert next(priced) == 0  # nor is any subset priced to know where it stops
+    assert next(evaluated) == 0  # nor is any subset evaluated to know where it stops
     assert_array_equal(found.effects, wanted.effects)
     assert_array_equal(found.covariance, wanted.covariance)
     assert found.n_subsets == wanted.n_subsets

@@ -9,8 +9,8 @@ from shaff import ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
 from shaff.trees.growing import GrownForest
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.forest.projected_forest import ProjectedForest
 
 N = 600
 

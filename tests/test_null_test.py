@@ -8,11 +8,11 @@ from scipy.stats import binom
 
 from shaff import ShapleyEffects
 from shaff.data.problem import Problem
-from shaff.inference import uncertainty
-from shaff.null_test import gains, joint_p_values, nested_p_values
 from shaff.protocols import MAX_KEPT, Proposal
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
+from shaff.uncertainty.inference import uncertainty
+from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
 from shaff.values.ridge import RidgeValues
 
 
@@ -82,11 +82,11 @@ def test_the_level_holds_whatever_a_player_can_fit(n_columns):
 def effect_p_values(values):
     """By all subsets."""
     masks = (np.arange(1, 2**values.n_players)[:, None] >> np.arange(values.n_players)) & 1
-    priced = values.values(Subsets.from_masks(masks[::-1].astype(bool)), influences=True)
+    evaluated = values.values(Subsets.from_masks(masks[::-1].astype(bool)), influences=True)
     effects = GaussianProcessSolver().solve(
-        Proposal(priced.subsets[1:]), priced.v[1:], float(priced.v[0])
+        Proposal(evaluated.subsets[1:]), evaluated.v[1:], float(evaluated.v[0])
     )
-    return uncertainty(effects, priced).p_values
+    return uncertainty(effects, evaluated).p_values
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_nested_predictions_find_more_and_hold_the_level(simulated):
 def test_small_effects_are_found_more_often_than_by_the_fall_of_the_error(monkeypatch):
     found = np.zeros((2, 12, 5), dtype=bool)
     for way, most in enumerate((0, MAX_KEPT)):
-        monkeypatch.setattr("shaff.run.MAX_KEPT", most)
+        monkeypatch.setattr("shaff.fitting.fit.MAX_KEPT", most)
         for seed in range(12):
             rng = np.random.default_rng(seed)
             X = rng.standard_normal((300, 5))
@@ -165,7 +165,7 @@ def test_many_rows_are_tested_by_their_effects(monkeypatch):
     X = rng.standard_normal((300, 3))
     y = X[:, 0] + rng.standard_normal(300)
     few = ShapleyEffects("smooth", random_state=0).fit(X, y).result_
-    monkeypatch.setattr("shaff.run.MAX_KEPT", 299)
+    monkeypatch.setattr("shaff.fitting.fit.MAX_KEPT", 299)
     many = ShapleyEffects("smooth", random_state=0).fit(X, y).result_
     assert (few.null_test() != many.null_test()).any()
     assert (few.covariance == many.covariance).all()

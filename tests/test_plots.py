@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from results import rich_result
 
-from shaff.plots import (
+from shaff.results.effects import EffectsResult
+from shaff.show.plots import (
     ConvergenceDisplay,
     DependenceDisplay,
     EffectsDisplay,
     OutputsDisplay,
     SobolDisplay,
 )
-from shaff.result import EffectsResult
 
 
 @pytest.fixture(autouse=True)

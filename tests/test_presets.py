@@ -16,14 +16,14 @@ from shaff.data.problem import Problem
 from shaff.datasets import shapley_values
 from shaff.designs.kernel_draws import KernelDrawsDesign, size_probabilities
 from shaff.designs.leave_one_out import LeaveOneOutDesign
-from shaff.presets import PRESETS
+from shaff.fitting.presets import PRESETS
 from shaff.protocols import Proposal, Values
 from shaff.solve.total_sobol import TotalSobolSolver
 from shaff.subsets import Subsets, log_kernel_weight
-from shaff.values.held_out import KnownModel
-from shaff.values.marginal import MarginalValues
-from shaff.values.mdi import MDIValues
-from shaff.values.systems import PricedBy, order_levels
+from shaff.values.models.held_out import KnownModel
+from shaff.values.published.marginal import MarginalValues
+from shaff.values.published.mdi import MDIValues
+from shaff.values.published.systems import PublishedValues, order_levels
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():
@@ -233,11 +233,15 @@ def test_an_unknown_preset_lists_the_names():
 @pytest.mark.parametrize(
     ("priced_by", "rows", "message"),
     [
-        (PricedBy("nothing"), {}, "values='nothing' is unknown: use one of"),
-        (PricedBy("neighbours", LinearRegression()), {}, "'neighbours' values fit no model"),
-        (PricedBy("marginal", options={"m": 3}), {}, "'marginal' values have no option 'm'"),
-        (PricedBy("retrained"), {"sample_weight": np.ones(20)}, "take neither sample_weight"),
-        (PricedBy("retrained"), {"row_groups": np.arange(20) % 5}, "nor row_groups"),
+        (PublishedValues("nothing"), {}, "values='nothing' is unknown: use one of"),
+        (PublishedValues("neighbours", LinearRegression()), {}, "'neighbours' values fit no model"),
+        (PublishedValues("marginal", options={"m": 3}), {}, "'marginal' values have no option 'm'"),
+        (
+            PublishedValues("retrained"),
+            {"sample_weight": np.ones(20)},
+            "take neither sample_weight",
+        ),
+        (PublishedValues("retrained"), {"row_groups": np.arange(20) % 5}, "nor row_groups"),
     ],
 )
 def test_what_a_value_function_cannot_do_is_said(priced_by, rows, message):

@@ -17,8 +17,8 @@ def test_growing_and_pricing_are_told(rows, capsys):
     ShapleyEffects("stack", n_subsets=4, random_state=0, verbose=1).fit(*rows)
     out, err = capsys.readouterr()
     assert out == ""
-    growing, pricing = (err.index(step) for step in ("Growing learners", "Pricing subsets"))
-    assert growing < pricing
+    growing, evaluating = (err.index(step) for step in ("Growing learners", "Evaluating subsets"))
+    assert growing < evaluating
 
 
 def test_bars_stay_at_home_when_models_are_fitted_in_other_processes(rows, capsys):

@@ -15,8 +15,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from shaff import ShapleyEffects, _core
-from shaff._statistics import normal_scores
-from shaff._threads import run_in_threads
+from shaff._util.statistics import normal_scores
+from shaff._util.threads import run_in_threads
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a, experiment_2
@@ -24,7 +24,7 @@ from shaff.subsets import Subsets
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
-from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.ridge import RidgeValues
 
 # Fitted boosters of these tests look at all columns, and say so elsewhere.

@@ -20,7 +20,7 @@ from shaff.subsets import Subsets
 from shaff.trees.bags import forest_bags
 from shaff.trees.forest import RankedData, read_forest
 from shaff.trees.growing import CategoryOrders, GrownForest
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.forest.projected_forest import ProjectedForest
 
 
 def plain(tree):
@@ -270,14 +270,14 @@ def test_the_unbiased_error_is_that_of_the_infinite_forest():
     bags = forest_bags(model, 200)
     subsets = Subsets.from_indices([range(15), [0, 1, 2, 3, 4], [0, 1, 2]], 15)
 
-    def price(start, stop, error):
+    def evaluate(start, stop, error):
         grown = of_trees(model.estimators_[start:stop], bags[start:stop])
         problem = Problem.of(exp.X, exp.y, forest_error=error)
         return ProjectedForest(problem, grown).values(subsets)
 
-    large = price(0, n_trees, "unbiased").v
+    large = evaluate(0, n_trees, "unbiased").v
     for error in ("unbiased", "plain"):
-        small = np.array([price(a, a + size, error).v for a in range(0, n_trees, size)])
+        small = np.array([evaluate(a, a + size, error).v for a in range(0, n_trees, size)])
         z = (small.mean(axis=0) - large) / (small.std(axis=0) / np.sqrt(len(small)))
         if error == "unbiased":
             assert np.all(np.abs(z) < 3.5)
@@ -290,23 +290,23 @@ def test_influences_and_replicates_tell_the_same_values():
     model = RandomForestRegressor(40, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     prf = projected(model, exp.X, exp.y)
     subsets = Subsets.from_indices([range(15), [0, 1], [9]], 15)
-    priced = prf.values(subsets, influences=True)
-    np.testing.assert_allclose(priced.v, prf.values(subsets).v)
-    assert priced.influences.dtype == np.float32
-    np.testing.assert_allclose(priced.influences.mean(axis=1), 0, atol=1e-5)
+    evaluated = prf.values(subsets, influences=True)
+    np.testing.assert_allclose(evaluated.v, prf.values(subsets).v)
+    assert evaluated.influences.dtype == np.float32
+    np.testing.assert_allclose(evaluated.influences.mean(axis=1), 0, atol=1e-5)
     for b, block in enumerate(prf.tree_blocks):
         others = [t for t in range(40) if t not in block]
         trees = [model.estimators_[t] for t in others]
         without = ProjectedForest(prf.problem, of_trees(trees, prf.bags[others]))
-        np.testing.assert_allclose(priced.replicates[:, b], without.values(subsets).v)
+        np.testing.assert_allclose(evaluated.replicates[:, b], without.values(subsets).v)
 
 
 def test_few_trees_have_no_replicates():
     exp = experiment_1a(n=100, random_state=0)
     model = RandomForestRegressor(9, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
-    priced = projected(model, exp.X, exp.y).values(Subsets.full(15), influences=True)
-    assert priced.replicates is None
-    assert np.isfinite(priced.v).all()
+    evaluated = projected(model, exp.X, exp.y).values(Subsets.full(15), influences=True)
+    assert evaluated.replicates is None
+    assert np.isfinite(evaluated.v).all()
 
 
 def test_one_tree_has_no_unbiased_error():
@@ -400,7 +400,7 @@ from sklearn.ensemble import RandomForestRegressor
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
 from shaff.trees.growing import GrownForest
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.forest.projected_forest import ProjectedForest
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

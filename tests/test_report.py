@@ -12,10 +12,10 @@ import pytest
 from results import HOSTILE, many_players, rich_result
 
 from shaff import ShapleyEffects, load_result
-from shaff.report import render
-from shaff.report.scales import nice_ticks
-from shaff.report.sections import SECTIONS
-from shaff.result import EffectsResult
+from shaff.results.effects import EffectsResult
+from shaff.show.report import render
+from shaff.show.report.scales import nice_ticks
+from shaff.show.report.sections import SECTIONS
 
 
 class Page(HTMLParser):
@@ -155,7 +155,7 @@ def test_classes_have_a_table():
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("old")
-    monkeypatch.setattr("shaff.report.render", lambda *_: 1 / 0)
+    monkeypatch.setattr("shaff.show.report.render", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rich_result().to_html(path)
     assert path.read_text() == "old"

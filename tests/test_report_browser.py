@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from benchmarks.browser import chromium, chromium_path
 from results import HOSTILE, NAMES, many_players, rich_result
 
+from benchmarks.browser import chromium, chromium_path
 from shaff import load_result
 
 pytestmark = [

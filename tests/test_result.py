@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from results import rich_result
 
 from shaff.data.summary import DataSummary
-from shaff.result import FORMAT_VERSION, EffectsResult, load_result
+from shaff.results.effects import FORMAT_VERSION, EffectsResult, load_result
 
 
 def make_result(p=4, **changes):
@@ -182,8 +182,8 @@ def test_one_is_singular_and_zero_has_no_sign():
 
 
 def test_players_that_were_never_priced_have_blanks(tmp_path):
-    unpriced = {"first_order": [0.1, np.nan, 0.2, 0.3], "total": [0.0, np.nan, 0.1, 0.2]}
-    result = dataclasses.replace(full_result(), **unpriced)
+    unknown = {"first_order": [0.1, np.nan, 0.2, 0.3], "total": [0.0, np.nan, 0.1, 0.2]}
+    result = dataclasses.replace(full_result(), **unknown)
     line = next(row for row in result.summary().splitlines() if row.startswith("x1"))
     assert line.split()[3:5] == ["–", "–"]
     assert "nan" not in result.summary() + result._repr_html_()

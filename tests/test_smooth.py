@@ -7,16 +7,16 @@ import pytest
 from scipy.optimize import check_grad
 
 from shaff import ShapleyEffects
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.subsets import Subsets
-from shaff.values import anova_ridge
-from shaff.values.anova_ridge import anova_models
-from shaff.values.leave_out import PENALTIES, Spectrum, Target, choose, leave_out
-from shaff.values.smooth import SmoothValues
-from shaff.values.smooth_basis import Ranks
-from shaff.values.smooth_kernel import KernelRidge, Likelihood, find_theta
+from shaff.values.smooth import anova_ridge
+from shaff.values.smooth.anova_ridge import anova_models
+from shaff.values.smooth.basis import Ranks
+from shaff.values.smooth.kernel import KernelRidge, Likelihood, find_theta
+from shaff.values.smooth.leave_out import PENALTIES, Spectrum, Target, choose, leave_out
+from shaff.values.smooth.smooth_values import SmoothValues
 
 MODELS = ("anova", "kernel")
 ALL = np.ones((1, 4), dtype=bool)

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 import zstandard
 
-import shaff.data.packed
-from shaff.data.files import Source, read_source, with_types
+import shaff.data.sources.packed
+from shaff.data.sources.files import Source, read_source, with_types
 from shaff.errors import InputError
 
 N = 30
@@ -92,7 +92,7 @@ def test_every_kind_holds_the_same_rows(name):
     table = with_types(read_source(Source((Path(name),))))
     assert table.n_rows == N
     frame = table.frame.select(ROWS.columns)
-    assert frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
+    assert frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
 
 
 def test_a_guessed_encoding_is_said_and_can_be_named():
@@ -111,7 +111,7 @@ def test_several_files_are_one_table():
     ROWS[:20].write_csv("a.csv")
     ROWS[20:].select("n", "town", "größe").write_csv("b.csv")
     table = with_types(read_source(Source((Path("a.csv"), Path("b.csv")))))
-    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
+    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
     assert table.notes == ("Read from 2 files.",)
     ROWS.drop("town").write_csv("c.csv")
     with pytest.raises(InputError, match=r"a.csv has the column 'town', c.csv has not"):
@@ -208,7 +208,7 @@ def test_a_table_is_chosen_by_name(database):
 
 
 def test_a_locked_database_is_said(monkeypatch):
-    monkeypatch.setattr("shaff.data.databases._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("shaff.data.sources.databases._LOCK_SECONDS", 0.05)
     as_sqlite("a.sqlite")
     with closing(sqlite3.connect("a.sqlite")) as holder:
         holder.execute("BEGIN EXCLUSIVE")
@@ -221,24 +221,24 @@ def test_a_locked_database_is_said(monkeypatch):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
 def test_bombs_are_stopped_before_they_fill_memory(pack, monkeypatch):
-    monkeypatch.setattr(shaff.data.packed, "HARMLESS", 1 << 20)
+    monkeypatch.setattr(shaff.data.sources.packed, "HARMLESS", 1 << 20)
     Path("a.csv.gz").write_bytes(pack(b"x,y\n" + bytes(30 << 20)))
-    monkeypatch.setattr(shaff.data.packed, "MAX_GROWTH", 10)
+    monkeypatch.setattr(shaff.data.sources.packed, "MAX_GROWTH", 10)
     with pytest.raises(InputError, match="is larger than memory allows"):
         read_source(Source((Path("a.csv.gz"),)))
 
 
 def test_a_spreadsheet_may_not_claim_more_than_a_table_of_its_size(monkeypatch):
     ROWS.write_excel("a.xlsx")
-    monkeypatch.setattr(shaff.data.packed, "HARMLESS", 10)
-    monkeypatch.setattr(shaff.data.packed, "MAX_GROWTH", 1)
+    monkeypatch.setattr(shaff.data.sources.packed, "HARMLESS", 10)
+    monkeypatch.setattr(shaff.data.sources.packed, "MAX_GROWTH", 1)
     with pytest.raises(InputError, match="far more than a table of its size"):
         read_source(Source((Path("a.xlsx"),)))
 
 
 def test_files_past_memory_are_stopped_with_a_way_out(monkeypatch):
     ROWS.write_csv("a.csv")
-    monkeypatch.setattr(shaff.data.packed, "free_memory", lambda: 100)
+    monkeypatch.setattr(shaff.data.sources.packed, "free_memory", lambda: 100)
     with pytest.raises(InputError, match=r"larger than memory allows.*parquet"):
         read_source(Source((Path("a.csv"),)))
     ROWS.write_parquet("a.parquet")

@@ -8,7 +8,7 @@ from shaff import ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
-from shaff.values.smooth import SmoothValues
+from shaff.values.smooth.smooth_values import SmoothValues
 from shaff.values.stack import StackedValues
 
 

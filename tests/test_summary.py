@@ -11,9 +11,9 @@ from sklearn.linear_model import LinearRegression
 from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem
 from shaff.data.summary import MAX_COLUMNS, associations, summarise
-from shaff.notebook import result_html
-from shaff.tracking import metrics
-from shaff.wording import explained, headline, model_words
+from shaff.show.notebook import result_html
+from shaff.show.sentences import explained, headline, model_words
+from shaff.show.tracking import metrics
 
 
 def mixed(n=400, seed=0):

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from shaff import ShapleyEffects
-from shaff.data.resampling import resample_rows
+from shaff.values.models.resampling import resample_rows
 
 
 @pytest.fixture

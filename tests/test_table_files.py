@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from shaff.data.files import Source, read_source, with_types
+from shaff.data.sources.files import Source, read_source, with_types
 from shaff.errors import InputError
 
 

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeRegressor
 from shaff.data.problem import Problem
 from shaff.datasets import shapley_values
 from shaff.subsets import Subsets
-from shaff.values.marginal import MarginalValues
-from shaff.values.path_dependent import PathDependentValues
+from shaff.values.published.marginal import MarginalValues
+from shaff.values.published.path_dependent import PathDependentValues
 
 P = 5
 

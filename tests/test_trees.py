@@ -9,7 +9,7 @@ from boosters import ALL, catboost, hist_gradient_boosting, lightgbm, messy_data
 from sklearn.linear_model import Ridge
 
 from shaff import ShapleyEffects
-from shaff.data.columns import category_columns, recode
+from shaff.data.table import category_columns, recode
 from shaff.trees.boosters import category_codes, is_booster, read_ensemble
 from shaff.trees.coding import MISSING, Coding
 

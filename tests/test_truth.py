@@ -11,12 +11,12 @@ from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem
 from shaff.designs import find_design
 from shaff.protocols import DesignContext
-from shaff.result import EffectsResult
+from shaff.results.effects import EffectsResult
 from shaff.subsets import Subsets
 from shaff.trees.boosters import read_ensemble
-from shaff.values import make_values
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.outcome import Outcome
-from shaff.values.projected_boosting import ProjectedBoosting
+from shaff.values.registry import make_values
 
 RNG = np.random.default_rng
 

@@ -7,16 +7,17 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import PredefinedSplit
 
-from shaff import ShapleyEffects, inference
-from shaff.data.problem import Given, Problem, Reading, read_problem
+from shaff import ShapleyEffects
+from shaff.data.problem import Problem, RawData, ReadingOptions, read_problem
 from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.protocols import Effects, Values
 from shaff.subsets import Subsets
 from shaff.trees.growing import grow_forest
-from shaff.values import fitted_values
+from shaff.uncertainty import inference
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.outcome import Outcome
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
+from shaff.values.registry import fitted_values
 
 N = 240
 SUBSETS = Subsets.from_indices([[0], [1, 2], [0, 1, 2]], 3)
@@ -184,8 +185,8 @@ def test_a_fitted_forest_has_its_weights_once(rows):
     X, y, weight = rows
     model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
-    reading = Reading(seed=0, forest_error="plain", all_rows=True)
-    problem = read_problem(Given(X, y, weight), reading)
+    reading = ReadingOptions(seed=0, forest_error="plain", all_rows=True)
+    problem = read_problem(RawData(X, y, weight), reading)
     game = fitted_values(model, problem, "training")
     predicted = game.values.predict(Subsets.full(3))[0, :, 0]
     np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.fresh import squared_errors
 from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
+from benchmarks.fresh import squared_errors
 from shaff import ShapleyEffects
 from shaff.data.problem import Problem, Views
 from shaff.errors import InputError
-from shaff.result import load_result
-from shaff.screening import OTHERS, cast_players, cast_together, interchangeable
+from shaff.fitting.checks.twins import interchangeable
+from shaff.results.effects import load_result
+from shaff.screening import OTHERS, select_players, select_together
 from shaff.screening.choice import MOST
 from shaff.subsets import Subsets
-from shaff.values import make_values
+from shaff.values.registry import make_values
 
 
 def wide(n=300, p=90, seed=0):
@@ -27,9 +28,9 @@ def wide(n=300, p=90, seed=0):
 
 
 @pytest.fixture(scope="module")
-def cast():
+def selection():
     X, y = wide()
-    return cast_players(Problem.of(X, y, random_state=0), [0, 1])
+    return select_players(Problem.of(X, y, random_state=0), [0, 1])
 
 
 @pytest.fixture(scope="module")
@@ -38,61 +39,61 @@ def result():
     return ShapleyEffects("boosting", n_subsets=60, random_state=0).fit(X, y).result_
 
 
-def test_each_fold_sees_what_its_training_rows_have_chosen(cast):
+def test_each_fold_sees_what_its_training_rows_have_chosen(selection):
     X, y = wide()
-    fold = cast.problem.folds(0)[2]
+    fold = selection.problem.folds(0)[2]
     again = y.copy()
     again[fold.test] = np.random.default_rng(9).permutation(y[fold.test])
-    other = cast_players(Problem.of(X, again, random_state=0), [0, 1])
+    other = select_players(Problem.of(X, again, random_state=0), [0, 1])
 
     def seen(which):
         view = which.problem.visible(fold.train)
         return which.problem.X[:, view]
 
     # Neither the choice of columns nor the score has looked at the targets of held-out rows.
-    np.testing.assert_array_equal(seen(cast), seen(other))
-    assert not np.array_equal(cast.kept, other.kept)
+    np.testing.assert_array_equal(seen(selection), seen(other))
+    assert not np.array_equal(selection.kept, other.kept)
 
 
-def test_who_plays(cast):
-    assert {3, 50} <= set(cast.kept.tolist())
-    assert 25 <= len(cast.kept) < 90
-    assert cast.problem.player_names[-1] == OTHERS
-    assert np.isnan(cast.correlations[cast.kept]).all()
-    assert (cast.correlations[cast.others] < 0.4).all()
-    assert len(cast.problem.views.columns) == 10
+def test_who_plays(selection):
+    assert {3, 50} <= set(selection.kept.tolist())
+    assert 25 <= len(selection.kept) < 90
+    assert selection.problem.player_names[-1] == OTHERS
+    assert np.isnan(selection.correlations[selection.kept]).all()
+    assert (selection.correlations[selection.others] < 0.4).all()
+    assert len(selection.problem.views.columns) == 10
 
 
-def test_rows_are_seen_as_the_data_are(cast):
+def test_rows_are_seen_as_the_data_are(selection):
     X, _ = wide()
-    seen = cast.rows(X)
-    n_seen = len(cast.columns)
-    np.testing.assert_array_equal(seen[:, :n_seen], cast.problem.X[:, :n_seen])
-    for k, fold in enumerate(cast.problem.folds(0)):
+    seen = selection.rows(X)
+    n_seen = len(selection.columns)
+    np.testing.assert_array_equal(seen[:, :n_seen], selection.problem.X[:, :n_seen])
+    for k, fold in enumerate(selection.problem.folds(0)):
         own = n_seen + k
-        np.testing.assert_allclose(seen[fold.test, own], cast.problem.X[fold.test, own])
+        np.testing.assert_allclose(seen[fold.test, own], selection.problem.X[fold.test, own])
         # Rows that a fit is trained on are scored without themselves.
-        assert not np.allclose(seen[fold.train, own], cast.problem.X[fold.train, own])
+        assert not np.allclose(seen[fold.train, own], selection.problem.X[fold.train, own])
 
 
-def test_what_few_folds_keep_is_with_all_others(cast):
+def test_what_few_folds_keep_is_with_all_others(selection):
     """No column that a learner sees is without a player, and none has two."""
-    assert len(cast.kept) == MOST < len(cast.columns)
-    owned = np.concatenate(cast.problem.players)
-    np.testing.assert_array_equal(np.sort(owned), np.arange(cast.problem.X.shape[1]))
-    votes = np.sum(list(cast.problem.views.columns.values()), axis=0)
-    unnamed = cast.problem.players[-1][10:]
-    assert votes[unnamed].max() <= votes[: len(cast.columns)].mean()
+    assert len(selection.kept) == MOST < len(selection.columns)
+    owned = np.concatenate(selection.problem.players)
+    np.testing.assert_array_equal(np.sort(owned), np.arange(selection.problem.X.shape[1]))
+    votes = np.sum(list(selection.problem.views.columns.values()), axis=0)
+    unnamed = selection.problem.players[-1][10:]
+    assert votes[unnamed].max() <= votes[: len(selection.columns)].mean()
 
 
 @pytest.mark.parametrize("name", ["boosting", "forest", "smooth"])
-def test_hidden_columns_tell_nothing(cast, name):
+def test_hidden_columns_tell_nothing(selection, name):
     """The scores of the second run are hidden from all folds of the first."""
     first = {
-        Views.key(fold.train, len(cast.problem.X)): cast.problem.visible(fold.train)
-        for fold in cast.problem.folds(0)
+        Views.key(fold.train, len(selection.problem.X)): selection.problem.visible(fold.train)
+        for fold in selection.problem.folds(0)
     }
-    problem = replace(cast.problem, views=Views([0], first))
+    problem = replace(selection.problem, views=Views([0], first))
     hidden = ~np.any(list(first.values()), axis=0)
     assert hidden.sum() >= 5
     changed = problem.X.copy()
@@ -167,7 +168,7 @@ def test_many_rows_keep_columns_that_only_tell_something_in_company():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((46_000, 36)).round(1)
     y = X[:, :20].sum(axis=1) + X[:, 34] * X[:, 35] + rng.standard_normal(len(X))
-    few, many = (cast_players(Problem.of(X[:n], y[:n]), [0]) for n in (20_000, 46_000))
+    few, many = (select_players(Problem.of(X[:n], y[:n]), [0]) for n in (20_000, 46_000))
     assert len(few.others) > 0
     assert len(many.others) == 0
 
@@ -194,9 +195,9 @@ def test_a_model_of_the_user_sees_all_columns():
     result = ShapleyEffects(model, screen=5, n_subsets=40, random_state=0).fit(X, y).result_
     assert (~result.is_screened).sum() == 5
     assert result.others is not None
-    cast = cast_together(Problem.of(X, y, random_state=0), 5)
-    assert len(cast.problem.players[-1]) == 55
-    assert cast.problem.X.shape == (200, 60)
+    selection = select_together(Problem.of(X, y, random_state=0), 5)
+    assert len(selection.problem.players[-1]) == 55
+    assert selection.problem.X.shape == (200, 60)
 
 
 def test_a_model_without_trees_is_screened_by_what_it_says():

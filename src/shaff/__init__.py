@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from shaff._version import __version__
 
 if TYPE_CHECKING:
-    from shaff.comparison import compare
+    from shaff.comparing import compare
     from shaff.designs.forest_paths import ForestPaths
-    from shaff.effects import ShapleyEffects, shapley_effects
+    from shaff.estimator import ShapleyEffects, shapley_effects
     from shaff.games import solve_game
-    from shaff.local import LocalEffects
-    from shaff.many import ManyEffects, explain_many
-    from shaff.result import EffectsResult, load_result
+    from shaff.many import explain_many
+    from shaff.results.effects import EffectsResult, load_result
+    from shaff.results.local import LocalEffects
+    from shaff.results.many import ManyEffects
 
 __all__ = [
     "EffectsResult",
@@ -30,15 +31,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EffectsResult": "shaff.result",
+    "EffectsResult": "shaff.results.effects",
     "ForestPaths": "shaff.designs.forest_paths",
-    "LocalEffects": "shaff.local",
-    "ManyEffects": "shaff.many",
-    "ShapleyEffects": "shaff.effects",
-    "compare": "shaff.comparison",
+    "LocalEffects": "shaff.results.local",
+    "ManyEffects": "shaff.results.many",
+    "ShapleyEffects": "shaff.estimator",
+    "compare": "shaff.comparing",
     "explain_many": "shaff.many",
-    "load_result": "shaff.result",
-    "shapley_effects": "shaff.effects",
+    "load_result": "shaff.results.effects",
+    "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",
 }
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from shaff._typing import BoolArray, FloatArray, RandomState
+from shaff._util.typing import BoolArray, FloatArray, RandomState
 from shaff.subsets import Subsets
 
 COEFFICIENTS: FloatArray = np.array([0.9, 0.7, 0.2, 0.5, 0.1, 0.8, 0.4, 0.6, 0.3, 1.0, 0.5])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shaff._seeds import draw_seed
-from shaff._typing import BoolArray, FloatArray, RandomState
-from shaff._words import counted
+from shaff._util.seeds import draw_seed
+from shaff._util.typing import BoolArray, FloatArray, RandomState
+from shaff._util.words import counted
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.errors import InputError, InputTypeError
 from shaff.protocols import DesignContext, Proposal, Values
@@ -38,7 +38,7 @@ class GameSolution:
     value : float
         Of the full set less that of the empty one.
     n_evaluations : int
-        Subsets that the game was asked for.
+        Subsets that the game was counted_game for.
     """
 
     effects: FloatArray
@@ -92,23 +92,23 @@ def solve_game(
     """
     _check(game, n_players, budget, tol)
     context = DesignContext(n_players, None if budget is None else budget - ENDS, tol, 0)
-    asked = _Asked(game, n_players)
+    counted_game = _CountedGame(game, n_players)
     if n_players == 1:
-        return _solution(np.array([asked.value]), np.zeros((1, 1)), asked)
+        return _solution(np.array([counted_game.value]), np.zeros((1, 1)), counted_game)
     design = GaussianProcessDesign(
         n_players, context.budget, tol, random_state=draw_seed(random_state)
     )
-    history = Values(Subsets.full(n_players), np.array([asked.value]))
+    history = Values(Subsets.full(n_players), np.array([counted_game.value]))
     while (proposal := design.propose(history)) is not None:
-        more = Values(proposal.subsets, asked.values(proposal.subsets))
+        more = Values(proposal.subsets, counted_game.values(proposal.subsets))
         history = Values.concatenate([history, more])
     solver = GaussianProcessSolver()
-    effects = solver.solve(Proposal(history.subsets[1:]), history.v[1:], asked.value)
+    effects = solver.solve(Proposal(history.subsets[1:]), history.v[1:], counted_game.value)
     assert effects.covariance is not None
-    return _solution(effects.raw, effects.covariance, asked)
+    return _solution(effects.raw, effects.covariance, counted_game)
 
 
-class _Asked:
+class _CountedGame:
     """A game with v(empty) = 0, whose answers are checked and counted."""
 
     def __init__(self, game: SetFunction, n_players: int) -> None:
@@ -148,6 +148,8 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _solution(effects: FloatArray, covariance: FloatArray, asked: _Asked) -> GameSolution:
+def _solution(
+    effects: FloatArray, covariance: FloatArray, counted_game: _CountedGame
+) -> GameSolution:
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return GameSolution(effects, errors, covariance, asked.value, asked.n_evaluations)
+    return GameSolution(effects, errors, covariance, counted_game.value, counted_game.n_evaluations)

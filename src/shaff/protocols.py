@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray, Players
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray, Players
 from shaff.data.problem import Problem
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
@@ -126,7 +126,7 @@ class Proposal:
     active : bool array of shape (n_players,) or None
         Players that take part; None means all.
     error : float or None
-        Largest standard error of an effect by what was priced before, if the design knows it.
+        Largest standard error of an effect by what was evaluated before, if the design knows it.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class ValueFunction(Protocol):
         ...
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset; the empty set costs nothing and is worth 0."""
+        """Evaluate each subset; the empty set costs nothing and is worth 0."""
         ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -210,7 +210,7 @@ class ValueFunction(Protocol):
 
 
 class RowPass(Protocol):
-    """Some subsets, priced on rows that come in blocks: what `over_rows` of a value function
+    """Some subsets, evaluated on rows that come in blocks: what `over_rows` of a value function
     returns, if it has that method."""
 
     @property
@@ -241,10 +241,10 @@ class Design(Protocol):
     """Step 1: proposes subsets until it is content."""
 
     def propose(self, history: Values) -> Proposal | None:
-        """Subsets to price next, or None.
+        """Subsets to evaluate next, or None.
 
-        ``history`` holds the values of all that was priced so far, the full set first; a proposal
-        never repeats a subset of the history, nor holds the empty or the full set."""
+        ``history`` holds the values of all subsets so far, the full set first; a proposal never
+        repeats a subset of the history, nor holds the empty or the full set."""
         ...
 
 
@@ -272,8 +272,8 @@ class Game:
     notes : tuple of str
     problem : Problem or None
         What is explained, where that is not the data as given.
-    priced : Values or None
-        What was priced on the way to this value function, with influences.
+    evaluated : Values or None
+        What was evaluated on the way to this value function, with influences.
     encode : callable or None
         Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
     """
@@ -284,7 +284,7 @@ class Game:
     forest: Forest | None = None
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
-    priced: Values | None = None
+    evaluated: Values | None = None
     encode: Callable[[FloatArray], FloatArray] | None = None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from shaff._typing import BoolArray, FloatArray, IntArray, Players, WordArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray, Players, WordArray
 
 
 def log_kernel_weight(sizes: npt.ArrayLike, n_players: int) -> FloatArray:

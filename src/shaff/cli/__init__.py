@@ -14,8 +14,7 @@ from typing import NoReturn
 
 from shaff.errors import UserError
 
-_EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "pandas": "paper",
-           "jinja2": "report"}  # fmt: skip
+_EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "jinja2": "report"}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -11,16 +11,16 @@ import typer
 
 from shaff._version import __version__
 from shaff.cli import options
-from shaff.cli.local import read_wanted
+from shaff.cli.local import read_local_rows
 from shaff.cli.outputs import Outputs, public_call
-from shaff.data.files import Source, check_source
+from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
 # The rest is imported where it is used: help and wrong words need no scikit-learn.
 if TYPE_CHECKING:
     from shaff import EffectsResult, ShapleyEffects
-    from shaff.cli.reading import Question
-    from shaff.local import LocalEffects
+    from shaff.cli.reading import TableInputs
+    from shaff.results.local import LocalEffects
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -102,7 +102,7 @@ def explain(
     """Shapley effects of the columns of a table on one of them."""
     outputs = Outputs(json, csv, plot, html, local_output)
     outputs.check(force, data)
-    wanted = read_wanted(local, local_output)
+    wanted = read_local_rows(local, local_output)
     order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
     source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
     check_source(source)
@@ -110,24 +110,24 @@ def explain(
         raise InputError("--by has a table and a picture: leave out --json and --html.")
     if published and estimator is not options.Learner.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
-    from shaff.cli.reading import Asked, read_question
+    from shaff.cli.reading import ColumnRoles, read_inputs
 
-    asked = Asked(target, drop or (), only or (), categorical or (), group or (), row_groups,
+    roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
                   weight, classes, drop_missing_target, by)  # fmt: skip
-    question = read_question(source, asked, max_rows, seed, _verbose())
-    settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **question.settings}
+    inputs = read_inputs(source, roles, max_rows, seed, _verbose())
+    settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **inputs.settings}
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
-    if question.by is not None:
-        _deliver_many(effects, question, outputs)
+    if inputs.by is not None:
+        _deliver_many(effects, inputs, outputs)
         return
-    new_rows = None if wanted is None else wanted.new_rows(source, question, max_rows)
-    result = effects.fit(question.X, question.y, **question.rows).result_
+    new_rows = None if wanted is None else wanted.new_rows(source, inputs, max_rows)
+    result = effects.fit(inputs.X, inputs.y, **inputs.rows).result_
     if interactions:
         found = dataclasses.replace(effects.interactions(), target=target)
         result = dataclasses.replace(result, interactions=found)
-    notes, call = (*question.notes, *result.notes), public_call(context.obj)
+    notes, call = (*inputs.notes, *result.notes), public_call(context.obj)
     result = dataclasses.replace(result, target=target, notes=notes, call=call)
-    rows = None if wanted is None else wanted.explain(effects, question, new_rows)
+    rows = None if wanted is None else wanted.explain(effects, inputs, new_rows)
     _deliver(result, outputs, rows)
 
 
@@ -178,33 +178,6 @@ def demo(
     typer.echo(f"Open {output / 'report.html'} in a browser.")
 
 
-@app.command()
-def paper(
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: minutes.")] = False,
-    output: Annotated[
-        Path, typer.Option(help="Folder of page, figures and runs; what it holds is not run again.")
-    ] = Path("paper-output"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = -1,
-    repetitions: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
-    trees: Annotated[int | None, typer.Option(help="At most so many a forest.", min=1)] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Start no run after this time; 0 only draws and writes.")
-    ] = None,
-) -> None:
-    """Reproduce the tables and figures of the SHAFF paper."""
-    from shaff.paper.command import reproduce
-    from shaff.paper.plan import FULL, QUICK
-
-    def tell(task: Any, run: Any, left: int) -> None:
-        typer.echo(f"{task.key}: error {run.error:.3f}, {run.seconds:.1f} s; {left} left", err=True)
-
-    study = (QUICK if quick else FULL).limited(repetitions, trees, seed)
-    seconds = None if minutes is None else 60 * minutes
-    typer.echo(reproduce(study, output, n_jobs=jobs, seconds=seconds, tell=tell))
-    typer.echo(f"\nSaved {output / 'paper.md'} and its figures and runs in {output / 'paper'}")
-
-
 def _settings(seed: int, jobs: int) -> dict[str, Any]:
     return {"random_state": seed, "n_jobs": jobs, "verbose": _verbose()}
 
@@ -222,14 +195,14 @@ def _estimator(published: bool, learner: options.Learner, **settings: Any) -> Sh
     return ShapleyEffects(learner.value, **settings)
 
 
-def _deliver_many(effects: ShapleyEffects, question: Question, outputs: Outputs) -> None:
+def _deliver_many(effects: ShapleyEffects, inputs: TableInputs, outputs: Outputs) -> None:
     from shaff import explain_many
     from shaff.cli.printing import print_saved
 
-    settings = {**effects.get_params(deep=False), **question.rows}
-    many = explain_many(question.X, question.y, by=question.by, **settings)
+    settings = {**effects.get_params(deep=False), **inputs.rows}
+    many = explain_many(inputs.X, inputs.y, by=inputs.by, **settings)
     if not outputs.is_alone:
-        typer.echo("\n".join([many.summary(), *question.notes]))
+        typer.echo("\n".join([many.summary(), *inputs.notes]))
     saved = outputs.write_many(many)
     if not outputs.is_alone:
         print_saved([str(path) for path in saved])

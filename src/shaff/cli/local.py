@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shaff._words import listed
-from shaff.data.files import Source, check_source
+from shaff._util.words import listed
+from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
     from shaff import ShapleyEffects
-    from shaff.cli.reading import Question
-    from shaff.local import LocalEffects
+    from shaff.cli.reading import TableInputs
+    from shaff.results.local import LocalEffects
 
 ALL = "all"
 # More numbers than this are a slip of the pen.
@@ -21,8 +21,8 @@ MOST = 10_000_000
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Rows that are asked for.
+class LocalRows:
+    """Rows that are roles for.
 
     Parameters
     ----------
@@ -35,32 +35,32 @@ class Wanted:
     numbers: tuple[int, ...] = ()
     path: Path | None = None
 
-    def new_rows(self, source: Source, question: Question, max_rows: int) -> Any:
+    def new_rows(self, source: Source, inputs: TableInputs, max_rows: int) -> Any:
         """Read the file, or see that the rows are there: nothing is to fail after the fit."""
         if self.path is not None:
-            return _read(replace(source, paths=(self.path,)), question)
-        if self.numbers and (question.numbers is None or question.X.height > max_rows):
+            return _read(replace(source, paths=(self.path,)), inputs)
+        if self.numbers and (inputs.numbers is None or inputs.X.height > max_rows):
             raise InputError(
                 "--local: a sample of the rows is explained, which may lack these; give a file of "
                 "rows, or raise --max-rows."
             )
         if self.numbers:
-            assert question.numbers is not None
-            known = set(question.numbers.tolist())
+            assert inputs.numbers is not None
+            known = set(inputs.numbers.tolist())
             wrong = [number for number in self.numbers if number not in known]
             if wrong:
-                raise InputError(_no_such_row(wrong[0], question))
+                raise InputError(_no_such_row(wrong[0], inputs))
         return None
 
-    def explain(self, effects: ShapleyEffects, question: Question, new_rows: Any) -> LocalEffects:
+    def explain(self, effects: ShapleyEffects, inputs: TableInputs, new_rows: Any) -> LocalEffects:
         """The values; rows go by their numbers in the file, from 1 on."""
         if new_rows is not None:
             local = effects.explain(new_rows)
             return replace(local, rows=local.rows + 1)
         local = effects.explain()
-        if question.numbers is None:
+        if inputs.numbers is None:
             return local
-        local = replace(local, rows=question.numbers[local.rows])
+        local = replace(local, rows=inputs.numbers[local.rows])
         if not self.numbers:
             return local
         place = {int(number): k for k, number in enumerate(local.rows)}
@@ -70,13 +70,13 @@ class Wanted:
         return local.take([place[number] for number in self.numbers])
 
 
-def read_wanted(words: str | None, output: Path | None) -> Wanted | None:
-    """What was asked for; None for nothing.
+def read_local_rows(words: str | None, output: Path | None) -> LocalRows | None:
+    """What was roles for; None for nothing.
 
     Examples
     --------
-    >>> from shaff.cli.local import read_wanted
-    >>> read_wanted("3, 7-9", None).numbers
+    >>> from shaff.cli.local import read_local_rows
+    >>> read_local_rows("3, 7-9", None).numbers
     (3, 7, 8, 9)
     """
     if words is None:
@@ -84,10 +84,10 @@ def read_wanted(words: str | None, output: Path | None) -> Wanted | None:
             raise InputError("--local-output: name the rows by --local.")
         return None
     if words.strip().casefold() == ALL:
-        return Wanted()
+        return LocalRows()
     numbers = _numbers(words)
     if numbers is not None:
-        return Wanted(numbers)
+        return LocalRows(numbers)
     try:
         check_source(Source((Path(words),)))
     except InputError as error:
@@ -95,7 +95,7 @@ def read_wanted(words: str | None, output: Path | None) -> Wanted | None:
             f"--local: {words!r} is neither numbers of rows (3,7,20-25), nor all, nor a file of "
             f"rows: {error}"
         ) from None
-    return Wanted(path=Path(words))
+    return LocalRows(path=Path(words))
 
 
 def _numbers(words: str) -> tuple[int, ...] | None:
@@ -112,24 +112,24 @@ def _numbers(words: str) -> tuple[int, ...] | None:
     return tuple(dict.fromkeys(found)) or None
 
 
-def _no_such_row(number: int, question: Question) -> str:
-    assert question.numbers is not None
-    last = int(question.numbers[-1])
+def _no_such_row(number: int, inputs: TableInputs) -> str:
+    assert inputs.numbers is not None
+    last = int(inputs.numbers[-1])
     if number > last:
         return f"--local: there is no row {number}; the last is {last}."
     return f"--local: row {number} was left out, since its target is missing."
 
 
-def _read(source: Source, question: Question) -> Any:
+def _read(source: Source, inputs: TableInputs) -> Any:
     """Rows of another file, with the columns that explain."""
-    from shaff.data.files import read_source, with_types
+    from shaff.data.sources.files import read_source, with_types
 
     plain = replace(source, query=None, table=None, sheet=None)
     table = read_source(plain, MOST, 0)
-    lacking = [name for name in question.X.columns if name not in table.frame.columns]
+    lacking = [name for name in inputs.X.columns if name not in table.frame.columns]
     if lacking:
         raise InputError(f"--local: {source.paths[0]} lacks the columns {listed(lacking)}.")
     if not table.frame.height:
         raise InputError(f"--local: {source.paths[0]} has no rows.")
-    table = replace(table, frame=table.frame.select(question.X.columns))
-    return with_types(table, question.settings.get("categorical", []), source.order).frame
+    table = replace(table, frame=table.frame.select(inputs.X.columns))
+    return with_types(table, inputs.settings.get("categorical", []), source.order).frame

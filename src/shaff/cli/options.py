@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shaff._words import listed
+from shaff._util.words import listed
 from shaff.errors import InputError
 
 
@@ -81,7 +81,7 @@ def _settings(path: Path, command: str) -> dict[str, Any]:
 
 
 def _check_value(path: Path, key: str, value: Any, parameter: Any) -> None:
-    """TOML has types of its own: a list where one value is asked for is not one."""
+    """TOML has types of its own: a list where one value is roles for is not one."""
     several = parameter.multiple or parameter.nargs == -1
     values = value if isinstance(value, list) else [value]
     flag = getattr(parameter, "is_flag", False)
@@ -197,7 +197,7 @@ SubsetCount = Annotated[
 Tol = Annotated[
     float | None,
     typer.Option(
-        help="Standard error that unpriced subsets may leave.",
+        help="Standard error that not evaluated subsets may leave.",
         callback=_check_tol,
         metavar="X",
         rich_help_panel=COMPUTING,

@@ -14,12 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shaff._files import check_target, replacing
+from shaff._util.files import check_target, replacing
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
     from shaff import EffectsResult, ManyEffects
-    from shaff.local import LocalEffects
+    from shaff.results.local import LocalEffects
 
 IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 PAGES = (".html", ".htm")
@@ -70,7 +70,7 @@ class Outputs:
         if self.html is not None:
             result.to_html(self.html, local=local)
         if self.plot is not None:
-            from shaff.plots import EffectsDisplay
+            from shaff.show.plots import EffectsDisplay
 
             EffectsDisplay.from_result(result).save(self.plot)
         if self.json == STANDARD_OUTPUT:
@@ -117,7 +117,7 @@ def _check_output(path: Path, option: str, force: bool, inputs: Sequence[Path]) 
 
 
 def _check_folder(folder: Path, option: str) -> None:
-    """Whether files can be made there: no other question has a sure answer."""
+    """Whether files can be made there: no other inputs has a sure answer."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -140,7 +140,7 @@ def as_csv(result: EffectsResult) -> str:
     Examples
     --------
     >>> from shaff.cli.outputs import as_csv
-    >>> from shaff.result import EffectsResult
+    >>> from shaff.results.effects import EffectsResult
     >>> result = EffectsResult(
     ...     names=("=1+1",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=9,
     ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")

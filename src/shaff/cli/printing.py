@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaff import wording
-from shaff._words import enumerated
+from shaff._util.words import enumerated
+from shaff.show import sentences
 
 if TYPE_CHECKING:
     from shaff import EffectsResult
-    from shaff.interactions import Interactions
-    from shaff.local import LocalEffects
+    from shaff.results.interactions import Interactions
+    from shaff.results.local import LocalEffects
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
@@ -53,7 +53,7 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
         rest = result.effects[result.order[MAX_PLAYERS:]].sum()
         console.print(Text(f"... and {left} more with {rest:.3f} together", style="dim"))
     console.print()
-    headline = wording.headline(result).replace("\u202f", " ")
+    headline = sentences.headline(result).replace("\u202f", " ")
     console.print(Text(headline, style="bold"), soft_wrap=whole)
     for line in result.footer():
         console.print(_sentence(line), soft_wrap=whole)
@@ -91,7 +91,7 @@ def _console() -> Console:
 
 
 def _table(result: EffectsResult, console: Console) -> Table:
-    from shaff.result import summary_table
+    from shaff.results.effects import summary_table
 
     players = result.order[:MAX_PLAYERS]
     header, rows = summary_table(result, players)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._words import column_sentence, counted, listed
-from shaff.data.files import Source, TableFile, read_source, with_types
+from shaff._util.words import column_sentence, counted, listed
+from shaff.data.sources.files import Source, TableFile, read_source, with_types
 from shaff.errors import InputError
-from shaff.progress import progress_bar
+from shaff.fitting.progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,7 @@ _UNNAMED = ("", "_duplicated_0", "Unnamed: 0", "rownames", "__UNNAMED__0")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnRoles:
     """Which column is what, in the user's words.
 
     Parameters
@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class TableInputs:
     """What `ShapleyEffects` is given, and what to say about how it was read."""
 
     X: pl.DataFrame
@@ -63,40 +63,40 @@ class Question:
     numbers: npt.NDArray[np.intp] | None = None
 
 
-def read_question(
-    source: Source, asked: Asked, max_rows: int, seed: int, verbose: int = 0
-) -> Question:
-    """Read the table, then take from it what was asked for."""
+def read_inputs(
+    source: Source, roles: ColumnRoles, max_rows: int, seed: int, verbose: int = 0
+) -> TableInputs:
+    """Read the table, then take from it what was roles for."""
     with progress_bar(verbose, "Reading rows") as progress:
         table = read_source(source, max_rows, seed, progress.update)
     if table.frame.height == 0:
         raise InputError(f"{_place(source)} has no rows.")
     names = table.frame.columns
-    _known(names, asked.target, "--target")
-    special = _special(names, asked)
-    chosen, notes = _chosen(table, asked, special)
-    categorical = _columns(names, asked.categorical, "--categorical")
+    _known(names, roles.target, "--target")
+    special = _special(names, roles)
+    chosen, notes = _chosen(table, roles, special)
+    categorical = _columns(names, roles.categorical, "--categorical")
     inputs = [name for name in chosen if name not in special]
     table = with_types(_selected(table, [*inputs, *special]), categorical, source.order)
     is_sample = table.n_rows > table.frame.height
-    has_target = _has_value(table.frame[asked.target]).to_numpy()
+    has_target = _has_value(table.frame[roles.target]).to_numpy()
     numbers = None if is_sample else 1 + np.flatnonzero(has_target)
-    frame, missing = _with_target(table.frame, asked)
+    frame, missing = _with_target(table.frame, roles)
     inputs, empty = _without_empty(frame, inputs)
     if not inputs:
-        raise InputError(f"no column is left to explain {asked.target!r} with.")
+        raise InputError(f"no column is left to explain {roles.target!r} with.")
     settings: dict[str, Any] = {}
     if categorical:
         settings["categorical"] = [name for name in categorical if name in inputs]
-    if asked.group:
-        settings["groups"] = _groups(inputs, asked.group)
-    return Question(
+    if roles.group:
+        settings["groups"] = _groups(inputs, roles.group)
+    return TableInputs(
         frame.select(inputs),
-        _target(frame[asked.target], asked.classes),
-        _rows(frame, asked),
+        _target(frame[roles.target], roles.classes),
+        _rows(frame, roles),
         settings,
         (*missing, *table.notes, *notes, *empty),
-        None if asked.by is None else frame[asked.by],
+        None if roles.by is None else frame[roles.by],
         numbers,
     )
 
@@ -105,30 +105,30 @@ def _place(source: Source) -> str:
     return "the standard input" if str(source.paths[0]) == "-" else str(source.paths[0])
 
 
-def _special(names: Sequence[str], asked: Asked) -> list[str]:
+def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
     """Target, row groups, weights and segments: columns that explain nothing."""
-    special = [asked.target]
-    named = {"--row-groups": asked.row_groups, "--weight": asked.weight, "--by": asked.by}
+    special = [roles.target]
+    named = {"--row-groups": roles.row_groups, "--weight": roles.weight, "--by": roles.by}
     for option, name in named.items():
         if name is None:
             continue
-        if _known(names, name, option) == asked.target:
+        if _known(names, name, option) == roles.target:
             raise InputError(f"{option}: {name!r} is the target.")
         special.append(name)
     return list(dict.fromkeys(special))
 
 
 def _chosen(
-    table: TableFile, asked: Asked, special: Sequence[str]
+    table: TableFile, roles: ColumnRoles, special: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...]]:
     """The columns to explain by, and a word on row numbers that were saved with the table."""
     names = table.frame.columns
-    only = _columns(names, asked.only, "--only")
-    dropped = _columns(names, asked.drop, "--drop")
+    only = _columns(names, roles.only, "--only")
+    dropped = _columns(names, roles.drop, "--drop")
     for option, words in (("--drop", dropped), ("--only", only)):
-        if asked.target in words:
+        if roles.target in words:
             part = "left out" if option == "--drop" else "explained by itself"
-            raise InputError(f"{option}: {asked.target!r} is the target, which cannot be {part}.")
+            raise InputError(f"{option}: {roles.target!r} is the target, which cannot be {part}.")
     if only:
         return [name for name in only if name not in dropped], ()
     first = names[0]
@@ -164,21 +164,21 @@ def _has_value(column: pl.Series) -> pl.Series:
     return there & ~column.is_nan().fill_null(True) if column.dtype.is_float() else there
 
 
-def _with_target(frame: pl.DataFrame, asked: Asked) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _with_target(frame: pl.DataFrame, roles: ColumnRoles) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The rows that have a target, and what to say about the others."""
-    has_target = _has_value(frame[asked.target])
+    has_target = _has_value(frame[roles.target])
     n_missing = int((~has_target).sum())
     if not n_missing:
         return frame, ()
     rows = counted(n_missing, "row")
     if n_missing == frame.height:
-        raise InputError(f"target {asked.target!r} has no value at all.")
-    if not asked.drop_missing_target:
+        raise InputError(f"target {roles.target!r} has no value at all.")
+    if not roles.drop_missing_target:
         raise InputError(
-            f"target {asked.target!r} is missing in {rows}: leave them out by "
+            f"target {roles.target!r} is missing in {rows}: leave them out by "
             "--drop-missing-target, or fill them in."
         )
-    left_out = f"Left out {rows} in which {asked.target!r} is missing."
+    left_out = f"Left out {rows} in which {roles.target!r} is missing."
     return frame.filter(has_target), (left_out,)
 
 
@@ -192,17 +192,17 @@ def _target(column: pl.Series, classes: bool) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _rows(frame: pl.DataFrame, asked: Asked) -> dict[str, Any]:
+def _rows(frame: pl.DataFrame, roles: ColumnRoles) -> dict[str, Any]:
     rows: dict[str, Any] = {}
-    if asked.row_groups is not None:
-        column = frame[asked.row_groups]
+    if roles.row_groups is not None:
+        column = frame[roles.row_groups]
         if not _has_value(column).all():
-            raise InputError(f"--row-groups: {asked.row_groups!r} is missing in some rows.")
+            raise InputError(f"--row-groups: {roles.row_groups!r} is missing in some rows.")
         rows["row_groups"] = column
-    if asked.weight is not None:
-        column = frame[asked.weight]
+    if roles.weight is not None:
+        column = frame[roles.weight]
         if not column.dtype.is_numeric() or not _has_value(column).all():
-            raise InputError(f"--weight: {asked.weight!r} must hold a number in every row.")
+            raise InputError(f"--weight: {roles.weight!r} must hold a number in every row.")
         rows["sample_weight"] = column.to_numpy()
     return rows
 

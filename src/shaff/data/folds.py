@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from shaff._typing import IntArray
+from shaff._util.typing import IntArray
 from shaff.data.target import Target, as_target
 from shaff.errors import InputError, as_user_errors
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from shaff._missing import is_missing
-from shaff._typing import BoolArray, FloatArray
-from shaff._words import column_sentence, listed
-from shaff.data.columns import (
+from shaff._util.missing import is_missing
+from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.words import column_sentence, listed
+from shaff.data.spelling import read_spelling
+from shaff.data.table import (
     Table,
     check_table,
     is_frame,
@@ -20,7 +21,6 @@ from shaff.data.columns import (
     read_column,
     spelled_numbers,
 )
-from shaff.data.spelling import read_spelling
 from shaff.errors import InputError
 
 # More of a text that was not there before says nothing about how the column is written.
@@ -61,7 +61,7 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
     Examples
     --------
     >>> import pandas as pd
-    >>> from shaff.data.columns import read_table
+    >>> from shaff.data.table import read_table
     >>> from shaff.data.new_rows import read_new_rows
     >>> table = read_table(pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]}))
     >>> more = pd.DataFrame({"b": ["v", "w"], "a": [3.0, 4.0]})

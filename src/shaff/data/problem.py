@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shaff._seeds import draw_seed
-from shaff._typing import (
+from shaff._util.seeds import draw_seed
+from shaff._util.typing import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -20,9 +20,9 @@ from shaff._typing import (
     Tell,
     say_nothing,
 )
-from shaff.data.columns import Groups, Table, is_frame, read_players, read_table, take_rows
 from shaff.data.folds import Fold, Splits, make_folds, read_cv
 from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
+from shaff.data.table import Groups, Table, is_frame, read_players, read_table, take_rows
 from shaff.data.target import Target, read_target
 from shaff.errors import InputError
 
@@ -174,7 +174,7 @@ class Problem:
         return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
 
     @property
-    def counts(self) -> BoolArray:
+    def has_weight(self) -> BoolArray:
         """Rows that have weight."""
         return np.asarray(self.weight > 0)
 
@@ -209,7 +209,7 @@ class Problem:
 
     def check_varies(self) -> None:
         """Raise `NothingToExplainError` if y is constant over the rows that count."""
-        if np.ptp(self.y[self.counts], axis=0).max() == 0:
+        if np.ptp(self.y[self.has_weight], axis=0).max() == 0:
             raise NothingToExplainError(self)
 
     def without_copies(self) -> Problem:
@@ -246,7 +246,7 @@ class Problem:
         return replace(self, frame=X, table=replace(self.table, X=X))
 
 
-class Given(NamedTuple):
+class RawData(NamedTuple):
     """Rows as a user gives them; anything may be None but X."""
 
     X: Any
@@ -256,7 +256,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ReadingOptions:
     """How rows are read; see `shaff.ShapleyEffects`.
 
     ``as_classes`` reads numbers in y as classes; ``all_rows`` keeps every row, also those without
@@ -275,16 +275,16 @@ class Reading:
 
 
 def read_problem(
-    given: Given, reading: Reading, check_matrix: Callable[[Any], Any] = np.asarray
+    given: RawData, reading: ReadingOptions, check_matrix: Callable[[Any], Any] = np.asarray
 ) -> Problem:
     """Read and check everything; ``check_matrix`` is asked for the matrix of an X without names.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.data.problem import Given, Reading, read_problem
-    >>> given = Given(np.eye(12), ["no", "yes"] * 6)
-    >>> read_problem(given, Reading(seed=0)).target.classes
+    >>> from shaff.data.problem import RawData, ReadingOptions, read_problem
+    >>> given = RawData(np.eye(12), ["no", "yes"] * 6)
+    >>> read_problem(given, ReadingOptions(seed=0)).target.classes
     ('no', 'yes')
     """
     max_rows = None if reading.all_rows else reading.max_rows
@@ -320,7 +320,7 @@ def without_idle_rows(problem: Problem) -> Problem:
 
     Splits that the user gave count all rows: there they stay.
     """
-    rows = np.flatnonzero(problem.counts)
+    rows = np.flatnonzero(problem.has_weight)
     if len(rows) == len(problem.X) or problem.has_splits:
         return problem
     target, groups, weight = problem.target, problem.row_groups, problem.sample_weight

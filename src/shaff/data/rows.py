@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shaff._missing import is_missing
-from shaff._typing import FloatArray, IntpArray
-from shaff.data.columns import MIN_ROWS, check_table, take_rows
+from shaff._util.missing import is_missing
+from shaff._util.typing import FloatArray, IntpArray
+from shaff.data.table import MIN_ROWS, check_table, take_rows
 from shaff.errors import InputError, as_user_errors
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, NamedTuple
 
-from shaff._words import listed
+from shaff._util.words import listed
 
 DateOrder = Literal["day", "month"]
 Value = float | date | datetime

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.data.target import Target
 

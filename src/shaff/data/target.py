@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff._missing import is_missing
-from shaff._typing import FloatArray
-from shaff._warn import warn
-from shaff.data.columns import MIN_ROWS, is_frame, read_column
+from shaff._util.missing import is_missing
+from shaff._util.typing import FloatArray
+from shaff._util.warn import warn
+from shaff.data.table import MIN_ROWS, is_frame, read_column
 from shaff.errors import InputError, InputTypeError, as_user_errors
 
 # More classes are mostly numbers that were meant as such, and take memory (`benchmarks.memory`).

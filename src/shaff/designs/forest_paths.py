@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from shaff import _core
-from shaff._typing import FloatArray, Players, RandomState
+from shaff._util.typing import FloatArray, Players, RandomState
 from shaff.errors import InputError
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets, log_kernel_weight

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from shaff._threads import one_blas_thread
-from shaff._typing import BoolArray, FloatArray, RandomState
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import BoolArray, FloatArray, RandomState
 from shaff.designs.exhaustive import ExhaustiveDesign
 from shaff.designs.sampling import canonical, paired, random_of_sizes
 from shaff.gaussian_process.interaction_model import InteractionFit, InteractionModel

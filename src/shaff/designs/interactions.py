@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shaff._typing import BoolArray
+from shaff._util.typing import BoolArray
 from shaff.designs.gaussian_process import GaussianProcessDesign, default_tolerance
 from shaff.gaussian_process.interaction_model import InteractionModel
 from shaff.protocols import DesignContext
@@ -22,7 +22,7 @@ class InteractionDesign(GaussianProcessDesign):
 
     Each time the pair {U, complement} with the largest expected fall of the summed posterior
     variance of all indices is added (docs/theory.md, section 13). It goes on from whatever was
-    priced before.
+    evaluated before.
 
     Examples
     --------

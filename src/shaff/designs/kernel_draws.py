@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff._typing import FloatArray, RandomState
+from shaff._util.typing import FloatArray, RandomState
 from shaff.designs.sampling import random_of_sizes, unseen
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from shaff._typing import BoolArray, FloatArray, IntArray, RandomState
+from shaff._util.typing import BoolArray, FloatArray, IntArray, RandomState
 from shaff.designs.sampling import (
     all_of_size,
     canonical,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff._typing import FloatArray, RandomState
+from shaff._util.typing import FloatArray, RandomState
 from shaff.designs.sampling import (
     all_of_size,
     canonical,

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from shaff._typing import IntArray, RandomState
+from shaff._util.typing import IntArray, RandomState
 from shaff.designs.sampling import unseen
 from shaff.errors import InputError
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import gammaln
 
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.protocols import Proposal, Values
 from shaff.subsets import Subsets
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shaff._typing import FloatArray, IntpArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.gaussian_process.kernel import Points, decays, quadrature
 
 # Points at a time, for memory only.

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.optimize import Bounds, minimize
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.kernel import OddKernel, Points, decays
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.posterior import stable_cholesky

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.gaussian_process.linear_game import Proxy
 
 

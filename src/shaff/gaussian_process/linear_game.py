@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray
 
 # Less, and copies of a column make the systems singular; more, and the game is another one
 # (`benchmarks.designs`). Subsets at a time: memory only.

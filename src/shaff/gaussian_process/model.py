@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.hyperparameters import Hyperparameters, Observations, root_mean_square
 from shaff.gaussian_process.kernel import Points
 from shaff.gaussian_process.linear_game import Proxy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.subsets import Subsets
 
 

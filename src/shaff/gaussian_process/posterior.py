@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.kernel import OddKernel, Points
 
 # Relative to the largest covariance; the larger ones are for numerical accidents.

@@ -1,16 +1,20 @@
 """Who plays, when there are many: a screen inside each fold, and one score of the others."""
 
-from shaff.screening.cast import OTHERS, Cast, Together, cast_players, cast_together
 from shaff.screening.choice import FEWEST, screen
-from shaff.screening.twins import interchangeable
+from shaff.screening.selection import (
+    OTHERS,
+    GroupedValues,
+    PlayerSelection,
+    select_players,
+    select_together,
+)
 
 __all__ = [
     "FEWEST",
     "OTHERS",
-    "Cast",
-    "Together",
-    "cast_players",
-    "cast_together",
-    "interchangeable",
+    "GroupedValues",
+    "PlayerSelection",
     "screen",
+    "select_players",
+    "select_together",
 ]

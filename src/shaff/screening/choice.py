@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff.screening.tests import ColumnTests, player_p_values
 from shaff.trees.binning import Bins
 from shaff.trees.histogram_booster import Growth
-from shaff.values.default_booster import default_booster
+from shaff.values.boosting.default_booster import default_booster
 
 # A null column passes a test with this probability, and no more than 0.14 columns are expected to
 # pass it among all: a squared correlation past 10.2 / n up to 100 columns, more beyond.

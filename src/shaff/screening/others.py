@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from shaff._typing import FloatArray, IntArray, IntpArray
+from shaff._util.typing import FloatArray, IntArray, IntpArray
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
 from shaff.values.categories import MeanTargets

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 from scipy.stats import rankdata
 
-from shaff._statistics import equal_means_p_value
-from shaff._typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._util.statistics import equal_means_p_value
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 
 RankArray = npt.NDArray[np.float32]
 # Waves of a column's ranks that y is compared with, beside the column and its square.

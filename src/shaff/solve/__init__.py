@@ -6,17 +6,17 @@ from typing import Any
 
 from shaff.errors import InputError
 from shaff.protocols import DesignSetting, SolverSetting
-from shaff.solve.gaussian_process import GaussianProcess
+from shaff.solve.gaussian_process import BayesianQuadrature
 from shaff.solve.least_squares import LeastSquares
-from shaff.solve.permutations import Permutations
+from shaff.solve.permutations import PermutationMeans
 from shaff.solve.total_sobol import TotalSobol
 
 __all__ = ["SOLVERS", "find_solver"]
 
 _SETTINGS: tuple[SolverSetting, ...] = (
     LeastSquares(),
-    GaussianProcess(),
-    Permutations(),
+    BayesianQuadrature(),
+    PermutationMeans(),
     TotalSobol(),
 )
 SOLVERS: dict[str, SolverSetting] = {setting.name: setting for setting in _SETTINGS}

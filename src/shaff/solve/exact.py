@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.subsets import Subsets
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shaff._threads import one_blas_thread
-from shaff._typing import FloatArray
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.model import OVERCONFIDENCE, OddModel
 from shaff.protocols import DesignError, Effects, Proposal, SolverContext, SolverSetting
@@ -74,13 +74,13 @@ class GaussianProcessSolver:
 
 
 @dataclass(frozen=True)
-class GaussianProcess(SolverSetting):
+class BayesianQuadrature(SolverSetting):
     """``solver="gaussian_process"``.
 
     Examples
     --------
-    >>> from shaff.solve.gaussian_process import GaussianProcess
-    >>> GaussianProcess().linear_game
+    >>> from shaff.solve.gaussian_process import BayesianQuadrature
+    >>> BayesianQuadrature().linear_game
     True
     """
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from shaff._threads import one_blas_thread
-from shaff._typing import FloatArray
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import FloatArray
 from shaff.gaussian_process.interaction_model import InteractionModel
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.solve.exact import is_complete

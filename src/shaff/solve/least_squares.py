@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import pinvh
 from scipy.optimize import nnls
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
 from shaff.solve.exact import is_complete
 from shaff.subsets import Subsets

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff._typing import FloatArray, IntArray
+from shaff._util.typing import FloatArray, IntArray
 from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
 from shaff.solve.projection import project_to_simplex
 from shaff.subsets import Subsets, prefixes
@@ -76,13 +76,13 @@ def _covariance(orders: IntArray, marginal: FloatArray) -> FloatArray | None:
 
 
 @dataclass(frozen=True)
-class Permutations(SolverSetting):
+class PermutationMeans(SolverSetting):
     """``solver="permutations"``, for designs of orders.
 
     Examples
     --------
-    >>> from shaff.solve.permutations import Permutations
-    >>> Permutations().takes
+    >>> from shaff.solve.permutations import PermutationMeans
+    >>> PermutationMeans().takes
     ('orders',)
     """
 

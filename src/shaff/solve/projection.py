@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 
 
 def project_to_simplex(raw: npt.ArrayLike, total: float) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.protocols import Effects, Proposal, SolverContext, SolverSetting
 from shaff.subsets import Subsets
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.errors import InputError
 from shaff.trees.kinds import leaves_rows_out
 

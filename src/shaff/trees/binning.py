@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.errors import InputError
 from shaff.trees.coding import MISSING, CodeArray, Coding
 from shaff.trees.ensemble import Ensemble

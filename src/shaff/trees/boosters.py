@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from shaff._typing import BoolArray, FloatArray
-from shaff._warn import warn
+from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.warn import warn
 from shaff.errors import InputTypeError
 from shaff.trees import catboost, hist_gradient_boosting, lightgbm, xgboost
 from shaff.trees.ensemble import Ensemble

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shaff._typing import FloatArray
+from shaff._util.typing import FloatArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
 from shaff.trees.library import BoosterLibrary

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import FloatArray, IntArray
+from shaff._util.typing import FloatArray, IntArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, ZERO_WIDTH, Ensemble, Tree, _pack_sets
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntArray, WordArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray, WordArray
 
 Int32Array = npt.NDArray[np.int32]
 LEAF = -1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import IntpArray
+from shaff._util.typing import IntpArray
 
 CodeArray = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from shaff._statistics import equal_means_p_value
-from shaff._typing import BoolArray, FloatArray, IntpArray
-from shaff._work import in_blocks, run_tasks
+from shaff._util.statistics import equal_means_p_value
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff._util.work import in_blocks, run_tasks
 from shaff.errors import InputError
 from shaff.trees.bags import check_bootstrap, draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
 from shaff.trees.kinds import is_bagged, is_randomised
 
-# A looser test, or fewer rows: a factor of noise is priced below 0; a stricter one, or more: a
+# A looser test, or fewer rows: a factor of noise is evaluated below 0; a stricter one, or more: a
 # weak factor is lost (`benchmarks.data`).
 ORDER_LEVEL = 0.05  # of the test whether the mean targets of categories differ at all
 RARE_ROWS = 5  # in the bag, as in a leaf
@@ -70,7 +70,7 @@ class GrownForest:
 
 
 @dataclass(frozen=True, eq=False)
-class Plot:
+class TreeSample:
     """Where some trees of a forest grow.
 
     Parameters
@@ -96,7 +96,7 @@ def grow_forest(
     row_groups: npt.NDArray[Any] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
-    plots: Sequence[Plot] | None = None,
+    plots: Sequence[TreeSample] | None = None,
 ) -> GrownForest:
     """Grow a forest with the settings of a scikit-learn forest.
 
@@ -122,7 +122,7 @@ def grow_forest(
         Further weights that only shape the trees (``class_weight``).
     row_groups : int array of shape (n_rows,) or None
         Rows of one group are in a bag together or not at all.
-    plots : sequence of Plot or None
+    plots : sequence of TreeSample or None
         As many trees grow on the rows and columns of each; None draws bags of all rows.
 
     Examples
@@ -149,7 +149,7 @@ def grow_forest(
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     growth = weight if growth_weight is None else weight * growth_weight
     columns = [_CategoryColumn(X, int(j)) for j in np.flatnonzero(categorical)]
-    ground = _Ground(X.astype(np.float32), y, weight, growth, columns, template)
+    ground = _GrowingData(X.astype(np.float32), y, weight, growth, columns, template)
     tasks = [
         (bags[b.start : b.stop], seen[b.start : b.stop], seeds[b.start : b.stop])
         for b in in_blocks(len(bags))
@@ -164,7 +164,7 @@ def grow_forest(
 
 
 @dataclass(frozen=True, eq=False)
-class _Ground:
+class _GrowingData:
     """What all trees of a forest grow on; see `grow_forest`."""
 
     X: npt.NDArray[np.float32]
@@ -176,7 +176,7 @@ class _Ground:
 
 
 def _grow_trees(
-    ground: _Ground,
+    ground: _GrowingData,
     bags: npt.NDArray[np.uint16],
     seen: list[IntpArray],
     seeds: npt.NDArray[Any],
@@ -187,7 +187,7 @@ def _grow_trees(
 
 
 def _grow_tree(
-    ground: _Ground, bag: npt.NDArray[np.uint16], own: IntpArray, seed: int
+    ground: _GrowingData, bag: npt.NDArray[np.uint16], own: IntpArray, seed: int
 ) -> tuple[Any, list[RankArray]]:
     inside = np.flatnonzero(bag * ground.weight > 0)
     rows, ranks = ground.X[inside], []

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from shaff._missing import is_missing
-from shaff._typing import BoolArray, IntArray
+from shaff._util.missing import is_missing
+from shaff._util.typing import BoolArray, IntArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
 from shaff.trees.library import BoosterLibrary

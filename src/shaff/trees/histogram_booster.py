@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff import _core
-from shaff._threads import Cancel
-from shaff._typing import FloatArray, IntArray, WordArray
+from shaff._util.threads import Cancel
+from shaff._util.typing import FloatArray, IntArray, WordArray
 from shaff.trees.binning import Bins
 from shaff.trees.ensemble import Ensemble
 

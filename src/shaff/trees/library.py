@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shaff._typing import BoolArray
+from shaff._util.typing import BoolArray
 from shaff.trees.ensemble import Ensemble
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from shaff._typing import BoolArray
+from shaff._util.typing import BoolArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
 from shaff.trees.library import BoosterLibrary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shaff.data.problem import Problem
 from shaff.protocols import Game
-from shaff.values.boosting import make_boosting
+from shaff.values.boosting.grown import make_boosting
 from shaff.values.stack import make_stack
 
 # Up to so many rows "auto" stacks: that prices a subset several times.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray
 
 # Fewer folds blur the means; a smaller prior lets rare levels tell their noise (`benchmarks.data`).
 INNER_FOLDS = 5

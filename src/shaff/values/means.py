@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from shaff._threads import one_thread
-from shaff._typing import BoolArray, FloatArray
+from shaff._util.threads import one_thread
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Values
@@ -79,7 +79,7 @@ class MeanValues(ABC):
         return np.asarray((self.y - self._means(known, None)) ** 2)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset; see `shaff.protocols.ValueFunction`."""
+        """Evaluate each subset; see `shaff.protocols.ValueFunction`."""
         parts = self._parallel(
             delayed(self._block_values)(part, influences) for part in self._blocks(subsets)
         )

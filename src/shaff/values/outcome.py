@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import BoolArray, FloatArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.data.rows import count_rows

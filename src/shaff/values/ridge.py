@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shaff._threads import one_blas_thread
-from shaff._typing import FloatArray
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Values
 from shaff.subsets import Subsets
-from shaff.values.linear_start import LinearStart, Scale, choose_penalty
+from shaff.values.boosting.linear_start import LinearStart, Scale, choose_penalty
 from shaff.values.outcome import Outcome
 
 
@@ -55,7 +55,7 @@ class RidgeValues:
         return len(self._data.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset."""
+        """Evaluate each subset."""
         errors = (self._data.y[None] - self.predict(subsets)) ** 2
         return self._outcome.values(subsets, errors, influences)
 

@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from shaff._seeds import LARGEST_SEED
-from shaff._typing import FloatArray, IntpArray
+from shaff._util.seeds import LARGEST_SEED
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Game, ValueFunction, Values
 from shaff.subsets import Subsets
-from shaff.values.boosting import make_boosting
-from shaff.values.forest import NO_SPLITS, make_forest
+from shaff.values.boosting.grown import make_boosting
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.forest.grown import NO_SPLITS, make_forest
+from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.outcome import Outcome
-from shaff.values.projected_boosting import ProjectedBoosting
-from shaff.values.projected_forest import ProjectedForest
 from shaff.values.ridge import RidgeValues
-from shaff.values.smooth import SmoothValues
+from shaff.values.smooth.smooth_values import SmoothValues
 
 # Subsets at a time: the predictions of all parts in all runs are held for each.
 BLOCK = 16
@@ -129,8 +129,8 @@ class StackedValues:
         return len(self._problem.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Price each subset."""
-        return Values.concatenate([self._price(block, influences) for block in _blocks(subsets)])
+        """Evaluate each subset."""
+        return Values.concatenate([self._evaluate(block, influences) for block in _blocks(subsets)])
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
@@ -158,7 +158,7 @@ class StackedValues:
             runs.append(last)
         return np.stack(runs).transpose(2, 0, 1, 3, 4), leverages
 
-    def _price(self, subsets: Subsets, influences: bool) -> Values:
+    def _evaluate(self, subsets: Subsets, influences: bool) -> Values:
         tables, leverages = self._runs(subsets)
         means = tables.mean(axis=2)
         combined = [self._average(table) for table in means]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._typing import FloatArray, IntpArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 

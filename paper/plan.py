@@ -1,0 +1,133 @@
+"""How much a quick and a full study run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Self
+
+from paper.runs import Task
+
+RETRAINED = frozenset({"williamson", "paths_retrained", "pairs_retrained"})
+EXPERIMENT_ROWS = {"1a": 3000, "1b": 3000, "2": 10_000, "3": 2000}
+N_SUBSETS = 500
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Repetitions and sizes.
+
+    Parameters
+    ----------
+    repetitions, n_trees : int
+    max_subsets : float
+        Upper limit on the K of a table.
+    max_rows : float
+        Upper limit on the rows of an experiment.
+    """
+
+    repetitions: int
+    n_trees: int
+    max_subsets: float = inf
+    max_rows: float = inf
+
+    def limited(self, repetitions: int | None, n_trees: int | None) -> Self:
+        """No more than these repetitions and trees."""
+        return replace(
+            self,
+            repetitions=min(self.repetitions, repetitions or self.repetitions),
+            n_trees=min(self.n_trees, n_trees or self.n_trees),
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """A size of the whole reproduction.
+
+    Parameters
+    ----------
+    one_model : Effort
+        For systems that fit once.
+    retrained : Effort
+        For systems that fit a forest for every subset.
+    more_trees : Effort
+        For the published algorithm with the 500 trees of the paper.
+    more_subsets : Effort
+        For competitors that need more subsets than the paper gave them.
+    convergence : Effort
+        For errors by the number of rows.
+    growth : Effort
+        For the times of Table 2.
+    seed : int
+        Of the first repetition; the others follow.
+    """
+
+    one_model: Effort
+    retrained: Effort
+    more_trees: Effort
+    more_subsets: Effort
+    convergence: Effort
+    growth: Effort
+    seed: int = 0
+
+    def limited(
+        self, repetitions: int | None = None, n_trees: int | None = None, seed: int = 0
+    ) -> Self:
+        """The same study with no more than these repetitions and trees, from another seed."""
+        return replace(
+            self,
+            one_model=self.one_model.limited(repetitions, n_trees),
+            retrained=self.retrained.limited(repetitions, n_trees),
+            more_trees=self.more_trees.limited(repetitions, n_trees),
+            more_subsets=self.more_subsets.limited(repetitions, n_trees),
+            convergence=self.convergence.limited(repetitions, n_trees),
+            seed=seed,
+        )
+
+    def effort(self, system: str) -> Effort:
+        """The effort for a system in the tables and figures of the paper."""
+        return self.retrained if system in RETRAINED else self.one_model
+
+    def tasks(
+        self,
+        system: str,
+        experiment: str,
+        n_subsets: int = N_SUBSETS,
+        effort: Effort | None = None,
+    ) -> list[Task]:
+        """The runs behind one cell of a table, one a repetition.
+
+        ``effort`` replaces that of the system, for instance to compare two on equal terms.
+        """
+        n_rows = EXPERIMENT_ROWS[experiment]
+        return self.repeat(effort or self.effort(system), experiment, system, n_rows, n_subsets)
+
+    def repeat(
+        self, effort: Effort, experiment: str, system: str, n_rows: int, n_subsets: int
+    ) -> list[Task]:
+        """One task a repetition, within the limits of the effort."""
+        n, k = int(min(n_rows, effort.max_rows)), int(min(n_subsets, effort.max_subsets))
+        return [
+            Task(experiment, system, self.seed + repetition, n, k, effort.n_trees)
+            for repetition in range(effort.repetitions)
+        ]
+
+
+# A hundred trees, not the paper's 500, so that all repetitions take hours and not a day; one row
+# of Table 3 shows what the other 400 change.
+FULL = Study(
+    one_model=Effort(30, n_trees=100),
+    retrained=Effort(3, n_trees=100),
+    more_trees=Effort(5, n_trees=500),
+    more_subsets=Effort(3, n_trees=100),
+    convergence=Effort(3, n_trees=100),
+    growth=Effort(1, n_trees=20),
+)
+QUICK = Study(
+    one_model=Effort(2, n_trees=30, max_rows=1500),
+    retrained=Effort(1, n_trees=20, max_subsets=150, max_rows=800),
+    more_trees=Effort(1, n_trees=100, max_rows=1500),
+    more_subsets=Effort(1, n_trees=30, max_rows=1500),
+    convergence=Effort(1, n_trees=30, max_subsets=200, max_rows=4000),
+    growth=Effort(1, n_trees=10, max_subsets=200, max_rows=1000),
+)

@@ -1,0 +1,191 @@
+"""A study as text: our errors beside the paper's, and which of its claims hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from math import inf
+
+import numpy as np
+
+from paper.claims import CLAIMS, FAR, HALF, MUCH_LOWER, NEAR_ZERO, SIMILAR
+from paper.growth import growth_markdown
+from paper.plan import RETRAINED, Effort, Study
+from paper.results import Results
+from paper.runs import Run
+from paper.study import all_tasks
+from paper.systems import draw_experiment
+from paper.tables import FIGURES, TABLES, PaperTable, Row
+from shaff._version import __version__
+
+_CLAIMS_REMARK = (
+    "Errors are means of the repetitions in brackets, of both systems on the same data and in the "
+    "same sizes; ± is the standard error of their difference. *Holds* and *does not hold* stand "
+    "where a t-test over the repetitions says so at 5 %; one repetition decides nothing. Of "
+    f"errors, *competitive* and *as efficient* are taken to mean less than {SIMILAR:g} times the "
+    f"other, *halves* less than {HALF:g} times and *much stronger* more than {FAR:g} times; of "
+    f"effects, *near 0* means less than {NEAR_ZERO:g} and *much less important* less than "
+    f"{MUCH_LOWER:g} times the others."
+)
+
+
+def table_markdown(table: PaperTable, results: Results) -> str:
+    """A table in Markdown: mean error ± its standard error (repetitions), then the paper's.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from paper.plan import QUICK
+    >>> from paper.report import table_markdown
+    >>> from paper.results import Results
+    >>> from paper.runs import RunStore
+    >>> from paper.tables import NUMBER_OF_SUBSETS
+    >>> store = RunStore(pathlib.Path(tempfile.mkdtemp()) / "runs.json")
+    >>> print(table_markdown(NUMBER_OF_SUBSETS, Results(QUICK, store)).splitlines()[-2])
+    | K = 3000 | no run | 0.21 |
+    """
+    header = ["", *(f"{name}, ours | {name}, paper" for name in table.experiments)]
+    body = [
+        [row.label, *(_cell(row, name, results) for name in table.experiments)]
+        for row in table.rows
+    ]
+    return _markdown(header, body, 1 + 2 * len(table.experiments))
+
+
+def _markdown(header: Sequence[str], body: Sequence[Sequence[str]], n_columns: int) -> str:
+    lines = [header, *body]
+    text = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join([text[0], "|" + "---|" * n_columns, *text[1:]])
+
+
+def _cell(row: Row, experiment: str, results: Results) -> str:
+    printed = row.printed.get(experiment)
+    found = _mean(results.found(row.tasks(results.study, experiment)))
+    return f"{found} | {'–' if printed is None else f'{printed:.2f}'}"
+
+
+def _mean(runs: list[Run]) -> str:
+    if not runs:
+        return "no run"
+    errors = np.array([run.error for run in runs])
+    text = f"{errors.mean():.3f}"
+    if len(errors) > 1:
+        text += f" ± {errors.std(ddof=1) / np.sqrt(len(errors)):.3f}"
+    return f"{text} ({len(errors)})"
+
+
+def effects_markdown(results: Results, experiment: str) -> str:
+    """Mean effects of the systems of a figure, under the exact ones."""
+    drawn = draw_experiment(results.study.tasks("shaff", experiment)[0])
+    body = [["exact", *(f"{effect:.3f}" for effect in drawn.effects), "–"]]
+    for label, system in FIGURES[experiment].items():
+        effects = results.effects(system, experiment)
+        if effects is not None:
+            mean = [f"{effect:.3f}" for effect in effects.mean(axis=0)]
+            body.append([label, *mean, str(len(effects))])
+    return _markdown(["", *drawn.names, "repetitions"], body, len(drawn.names) + 2)
+
+
+def convergence_markdown(results: Results) -> str:
+    """Mean error by the number of rows."""
+    body = [
+        [curve.experiment, curve.label, str(n), f"{np.mean(errors):.3f} ({len(errors)})"]
+        for curve in results.curves()
+        for n, errors in curve.errors.items()
+    ]
+    return _markdown(["experiment", "system", "rows", "error"], body, 4) if body else "No run yet."
+
+
+def claims_markdown(results: Results) -> str:
+    """The paper's claims, each with our verdict."""
+    words = {True: "holds", False: "**does not hold**", None: "not decided"}
+    body = []
+    for claim in CLAIMS:
+        verdict = claim.check(results)
+        found = ("no run", "") if verdict is None else (words[verdict.holds], verdict.numbers)
+        body.append([claim.text, *found])
+    return _markdown(["the paper says", "in our runs", "errors or effects"], body, 3)
+
+
+def settings_markdown(study: Study) -> str:
+    """What was run, in sentences."""
+    retrained = ", ".join(
+        row.label for table in TABLES for row in table.rows if row.system in RETRAINED
+    )
+    lines = [
+        f"- Systems with one model: {_effort(study.one_model, study)}.",
+        f"- Systems that fit a forest for every subset ({retrained}): "
+        f"{_effort(study.retrained, study)}.",
+        f"- SHAFF with more trees: {_effort(study.more_trees, study)}.",
+        f"- SAGE with more subsets: {_effort(study.more_subsets, study)}.",
+        f"- Convergence: {_effort(study.convergence, study)}.",
+        f"- Times of Table 2: {_effort(study.growth, study)}.",
+        "- The defaults of shaff use neither these trees nor K: they choose model and subsets.",
+        "- In every cell the number in brackets says how many repetitions it is the mean of.",
+        f"- shaff {__version__}.",
+    ]
+    return "\n".join(lines)
+
+
+def _effort(effort: Effort, study: Study) -> str:
+    limits = [
+        f"at most {limit:g} {what}"
+        for limit, what in ((effort.max_rows, "rows"), (effort.max_subsets, "subsets"))
+        if limit != inf
+    ]
+    seeds = f"seeds from {study.seed}"
+    count = "1 repetition" if effort.repetitions == 1 else f"up to {effort.repetitions} repetitions"
+    planned = f"{count} ({seeds}), {effort.n_trees} trees"
+    return ", ".join([planned, *limits])
+
+
+def tables_text(results: Results) -> str:
+    """All tables, each under its title."""
+    parts = [
+        "## Table 2: time as it grows",
+        growth_markdown(results.study, results.store),
+    ]
+    for table in TABLES:
+        parts += [f"## {table.title}", table_markdown(table, results)]
+    for experiment in FIGURES:
+        parts += [
+            f"## Experiment {experiment}: mean effects",
+            effects_markdown(results, experiment),
+        ]
+    parts += ["## Error by the number of rows", convergence_markdown(results)]
+    parts += ["## The paper's claims", _CLAIMS_REMARK, claims_markdown(results)]
+    return "\n\n".join(parts)
+
+
+def page(results: Results, images: Sequence[str]) -> str:
+    """The whole page: what was run, tables, figures, and where and why we differ."""
+    words = files("paper")
+    pictures = "\n\n".join(f"![{_caption(name)}]({name})" for name in images)
+    sizes = "the paper's sizes" if results.study.one_model.max_rows == inf else "quick sizes"
+    return "\n\n".join(
+        [
+            f"# The paper, reproduced: {sizes}",
+            words.joinpath("introduction.md").read_text(encoding="utf-8").strip(),
+            settings_markdown(results.study) + "\n" + _cost(results),
+            tables_text(results),
+            "## Figures",
+            pictures,
+            words.joinpath("discussion.md").read_text(encoding="utf-8").strip(),
+            "",
+        ]
+    )
+
+
+def _cost(results: Results) -> str:
+    planned = all_tasks(results.study)
+    runs = results.found(planned)
+    hours = sum(run.seconds for run in runs) / 3600
+    return f"- {len(runs)} of {len(planned)} runs are done, in {hours:.1f} processor hours."
+
+
+def _caption(image: str) -> str:
+    """What a picture shows, for those who cannot see it."""
+    name = image.rpartition("/")[2].removesuffix(".png")
+    if name == "convergence":
+        return "Error of SHAFF and of the defaults against the number of rows"
+    return f"Box plots of the effects in {name.replace('-', ' ')}, with the exact effects"

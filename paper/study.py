@@ -1,0 +1,112 @@
+"""Run what a study still lacks, and keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import monotonic
+
+from joblib import Parallel, delayed
+
+from paper.growth import growth_tasks
+from paper.plan import RETRAINED, Study
+from paper.results import (
+    CONVERGENCE_EXPERIMENTS,
+    CONVERGENCE_ROWS,
+    CONVERGENCE_SYSTEMS,
+    convergence_tasks,
+)
+from paper.runs import Run, RunStore, Task
+from paper.systems import run_task
+from paper.tables import FIGURES, TABLES, PaperTable
+from shaff._util.threads import one_thread
+
+Tell = Callable[[Task, Run, int], None]
+
+
+def table_tasks(study: Study, tables: Iterable[PaperTable] = TABLES) -> list[Task]:
+    """The runs behind tables."""
+    cells = (
+        row.tasks(study, experiment)
+        for table in tables
+        for row in table.rows
+        for experiment in table.experiments
+    )
+    return [task for cell in cells for task in cell]
+
+
+def figure_tasks(study: Study) -> list[Task]:
+    """The runs behind the figures, the convergence plot among them."""
+    boxes = (
+        study.tasks(system, experiment)
+        for experiment, panels in FIGURES.items()
+        for system in panels.values()
+    )
+    lines = (
+        convergence_tasks(study, system, experiment, n_rows)
+        for system in CONVERGENCE_SYSTEMS.values()
+        for experiment in CONVERGENCE_EXPERIMENTS
+        for n_rows in CONVERGENCE_ROWS
+    )
+    return [task for tasks in (*boxes, *lines) for task in tasks]
+
+
+def all_tasks(study: Study) -> list[Task]:
+    """Everything, each task once: first repetitions first, retrained systems at the end.
+
+    So a study that is stopped says something about all that is fast. Retraining on the hundred
+    variables of 1b takes longer than all the rest and comes last.
+
+    Examples
+    --------
+    >>> from paper.plan import QUICK
+    >>> from paper.study import all_tasks
+    >>> tasks = all_tasks(QUICK)
+    >>> tasks[0].seed, len(set(tasks)) == len(tasks)
+    (0, True)
+    """
+    tasks = dict.fromkeys([*table_tasks(study), *figure_tasks(study), *growth_tasks(study)])
+    return sorted(tasks, key=_turn)
+
+
+def _turn(task: Task) -> tuple[bool, bool, int, int]:
+    retrained = task.system in RETRAINED
+    return retrained, retrained and task.experiment == "1b", task.seed, task.n_rows
+
+
+def run_tasks(
+    tasks: Iterable[Task],
+    store: RunStore,
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+    tell: Tell | None = None,
+) -> None:
+    """Run the tasks that the store lacks, in processes; every run is on disk once it is done.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+    store : RunStore
+    n_jobs : int, optional
+    seconds : float or None
+        No run is started after this time.
+    tell : callable, optional
+        Told of each run, and how many are left.
+    """
+    lacking = [task for task in tasks if store.get(task) is None]
+    end = None if seconds is None else monotonic() + seconds
+    # Handed out one by one, so that the deadline is checked before each.
+    jobs = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+    )
+    started = (delayed(_named_run)(task) for task in lacking if end is None or monotonic() < end)
+    for done, (task, run) in enumerate(jobs(started), start=1):
+        store.add(task, run)
+        if tell is not None:
+            tell(task, run, len(lacking) - done)
+
+
+def _named_run(task: Task) -> tuple[Task, Run]:
+    # One thread a run: the runs share the cores.
+    with one_thread():
+        return task, run_task(task)

@@ -1,0 +1,1 @@
+"""Small tools that every room uses and that know nothing of Shapley effects."""

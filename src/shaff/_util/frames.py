@@ -1,0 +1,41 @@
+"""Columns as a frame of the library that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff.errors import InputError
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+
+
+def make_frame(columns: Mapping[str, Sequence[str | None] | FloatArray], backend: Backend) -> Any:
+    """A data frame or table of a library that must be installed.
+
+    Examples
+    --------
+    >>> from shaff._util.frames import make_frame
+    >>> make_frame({"player": ["a", "b"]}, "polars").shape
+    (2, 1)
+    """
+    import narwhals as nw
+
+    if backend not in BACKENDS:
+        raise InputError(f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}.")
+    try:
+        import_module(backend)
+    except ImportError as error:
+        message = f"to_frame({backend!r}) needs {backend}: pip install {backend}"
+        raise ImportError(message) from error
+    # Copies: polars and pyarrow may keep the buffer they are given, and ours are read-only.
+    data = {
+        name: column.copy() if isinstance(column, np.ndarray) else list(column)
+        for name, column in columns.items()
+    }
+    return nw.from_dict(data, backend=backend).to_native()

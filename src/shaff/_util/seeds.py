@@ -1,0 +1,56 @@
+"""Where random numbers begin: one seed from a random state, one seed for a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from shaff._util.typing import RandomState
+
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+def draw_seed(random_state: RandomState) -> int:
+    """One integer from a random state, drawn before any parallel work.
+
+    Examples
+    --------
+    >>> from shaff._util.seeds import draw_seed
+    >>> draw_seed(0) == draw_seed(0)
+    True
+    """
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
+
+
+def joint_seed(*numbers: int) -> int:
+    """A number of 64 bits that these decide.
+
+    Examples
+    --------
+    >>> from shaff._util.seeds import joint_seed
+    >>> joint_seed(1, 2) == joint_seed(2, 1)
+    False
+    """
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone of an estimator whose random states, its own and nested ones, are set where None.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from shaff._util.seeds import seeded
+    >>> seeded(DecisionTreeRegressor(), 3).random_state
+    3
+    """
+    model = clone(estimator)
+    open_states = [
+        name
+        for name, value in model.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    return model.set_params(**dict.fromkeys(open_states, seed))

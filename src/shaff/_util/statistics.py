@@ -1,0 +1,93 @@
+"""Small statistics that several rooms need: ranks, normal scores, equal means, pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import fdtrc, ndtri
+
+from shaff._util.typing import FloatArray, IntpArray
+
+
+def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
+    """Place of each entry of `x` among those of the sorted `reference`; ties take the middle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import mid_ranks
+    >>> mid_ranks(np.array([1.0, 2.0, 2.0, 3.0]), np.array([2.0, 2.5])).tolist()
+    [2.0, 3.0]
+    """
+    below = np.searchsorted(reference, x, side="left")
+    upto = np.searchsorted(reference, x, side="right")
+    return np.asarray((below + upto) / 2)
+
+
+def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
+    """Normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import normal_scores
+    >>> normal_scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, np.nan])).round(3).tolist()
+    [0.0, nan]
+    """
+    known = np.sort(reference[~np.isnan(reference)])
+    if len(known) == 0:
+        return np.full(len(x), np.nan)
+    # Values between two ranks take the middle; the ends stay finite.
+    share = (mid_ranks(known, x) + 0.25) / (len(known) + 0.5)
+    clipped = np.clip(share, 0.5 / (len(known) + 1), 1 - 0.5 / (len(known) + 1))
+    return np.where(np.isnan(x), np.nan, ndtri(clipped))
+
+
+def equal_means_p_value(
+    between: FloatArray | float, within: FloatArray | float, n_groups: int, n_rows: int
+) -> float:
+    """Smallest p-value of the F-tests of equal group means, from sums of squares.
+
+    Examples
+    --------
+    >>> from shaff._util.statistics import equal_means_p_value
+    >>> round(equal_means_p_value(4.0, 10.0, n_groups=2, n_rows=12), 3)
+    0.073
+    """
+    spare = n_rows - n_groups
+    if n_groups < 2 or spare < 1:
+        return 1.0
+    ratio = between / (n_groups - 1) / np.maximum(within / spare, 1e-300)
+    return float(np.min(fdtrc(n_groups - 1, spare, ratio)))
+
+
+def symmetric(pairs: FloatArray, n: int) -> FloatArray:
+    """Numbers of the pairs of n things as a matrix with 0 on its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import symmetric
+    >>> symmetric(np.array([0.5]), 2).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
+    half = np.zeros((n, n))
+    half[np.triu_indices(n, 1)] = pairs
+    return half + half.T
+
+
+def by_strongest_pair(matrix: FloatArray) -> IntpArray:
+    """Rows of a symmetric matrix in the order of their largest entry; partners follow each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import by_strongest_pair, symmetric
+    >>> by_strongest_pair(symmetric(np.array([0.1, 0.0, -0.2]), 3)).tolist()
+    [1, 2, 0]
+    """
+    one, other = np.triu_indices(len(matrix), 1)
+    if not len(one):
+        return np.arange(len(matrix))
+    order = np.argsort(-np.abs(matrix[one, other]), kind="stable")
+    in_turn = np.stack([one[order], other[order]], axis=1).ravel()
+    return in_turn[np.sort(np.unique(in_turn, return_index=True)[1])]

@@ -1,0 +1,118 @@
+"""Parts of sentences that several modules say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> from shaff._util.words import counted
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], limit: int = 8) -> str:
+    """Names in quotes, the first few of many.
+
+    Examples
+    --------
+    >>> from shaff._util.words import listed
+    >>> listed(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = ", ".join(map(repr, names[:limit]))
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def column_sentence(names: Sequence[str], said: str) -> str:
+    """A sentence of one or several columns; ``said`` begins with "holds", "has" or "mixes".
+
+    Examples
+    --------
+    >>> from shaff._util.words import column_sentence
+    >>> column_sentence(["a", "b"], "holds dates.")
+    "Columns 'a', 'b' hold dates."
+    """
+    if len(names) == 1:
+        return f"Column {names[0]!r} {said}"
+    verb, _, rest = said.partition(" ")
+    plural = {"holds": "hold", "has": "have", "mixes": "mix"}[verb]
+    return f"Columns {listed(names)} {plural} {rest}"
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def spelled(number: int) -> str:
+    """Small numbers in letters.
+
+    Examples
+    --------
+    >>> from shaff._util.words import spelled
+    >>> spelled(3), spelled(40)
+    ('three', '40')
+    """
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Words with commas, and "and" before the last.
+
+    Examples
+    --------
+    >>> from shaff._util.words import enumerated
+    >>> enumerated(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def decimals(largest: float) -> int:
+    """Digits after the point, three or more: two of them tell tenths of ``largest`` apart.
+
+    Examples
+    --------
+    >>> from shaff._util.words import decimals
+    >>> decimals(0.4), decimals(0.012), decimals(0.0012)
+    (3, 4, 5)
+    """
+    if not 0 < abs(largest) < math.inf:
+        return 3
+    return min(max(3, 2 - math.floor(math.log10(abs(largest)))), 8)
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in per cent, with a narrow space that does not break.
+
+    Examples
+    --------
+    >>> from shaff._util.words import percent
+    >>> percent(0.256)
+    '26\u202f%'
+    """
+    if 0 < share < 0.5 * 10 ** (-2 - digits):
+        return f"< {10.0**-digits:g}\u202f%"
+    return f"{100 * share:z.{digits}f}\u202f%".replace("-", "−")
+
+
+def shortened(name: str, width: int = 32) -> str:
+    """Cut in the middle: long names of one family tend to differ at the end.
+
+    Examples
+    --------
+    >>> from shaff._util.words import shortened
+    >>> shortened("a long name of a column", 11)
+    'a lon…olumn'
+    """
+    name = " ".join(name.split())
+    if len(name) <= width:
+        return name
+    half = (width - 1) // 2
+    return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"

@@ -1,0 +1,319 @@
+"""Where tasks run when not here: processes of this machine, Dask, Ray, any engine of joblib.
+
+Each engine knows three things: how many tasks it runs at once, how bytes get to its workers once,
+and how tasks are sent and come back in whatever order. That a worker may be lost is seen to
+elsewhere, once for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import joblib
+from joblib.parallel import get_active_backend
+
+from shaff._util.work.parcel import ByteArray
+from shaff._util.work.worker import work
+from shaff.errors import StorageError
+
+Tasks = Mapping[int, tuple[Any, ...]]
+# Tasks under way for each worker: the next one waits there while the last is fetched.
+QUEUED = 2
+# Bytes from which on a part of a task is heavy. More, and Dask warns of large graphs; fewer, and
+# each is a message of its own.
+HEAVY = 2**20
+
+
+class Engine(ABC):
+    """One way to run tasks elsewhere."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = max(1, n_workers)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As users call it."""
+
+    @property
+    def place(self) -> Any:
+        """Equal where what was shipped is still there."""
+        return self.name
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it can run nothing any more, however long one waits."""
+        return False
+
+    @abstractmethod
+    def ship(self, parcel: ByteArray) -> Any:
+        """What tasks are given in the place of the parcel, for as long as it is kept."""
+
+    @abstractmethod
+    def run(
+        self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
+    ) -> Iterator[tuple[int, Any]]:
+        """Number and outcome of each task as it comes back; an error is a fault of the engine."""
+
+
+class JoblibEngine(Engine):
+    """Any backend of joblib: the parcel is in every task, of which joblib makes the best."""
+
+    def __init__(self, n_workers: int, name: str, backend: Any = None) -> None:
+        super().__init__(n_workers)
+        self._name, self._backend = name, backend
+
+    @property
+    def name(self) -> str:
+        """Of the backend."""
+        return self._name
+
+    def ship(self, parcel: ByteArray) -> Any:
+        """The parcel itself."""
+        return parcel
+
+    def run(
+        self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
+    ) -> Iterator[tuple[int, Any]]:
+        """One task a batch, in order where the backend knows no other way."""
+        parallel = joblib.Parallel(
+            n_jobs=self.n_workers, backend=self._backend, batch_size=1, pre_dispatch="2*n_jobs",
+            return_as=self._return_as,
+        )  # fmt: skip
+        jobs = (joblib.delayed(_numbered)(n, key, shipped, function, *t) for n, t in tasks.items())
+        yield from parallel(jobs)
+
+    @property
+    def _return_as(self) -> str:
+        return "list"
+
+
+class ProcessEngine(JoblibEngine):
+    """Processes of this machine (loky): the parcel is a file that all of them map."""
+
+    def __init__(self, n_workers: int) -> None:
+        super().__init__(n_workers, "loky", "loky")
+
+    def ship(self, parcel: ByteArray) -> Any:
+        """Its path; the file goes when nothing refers to it any more."""
+        return _MappedFile(parcel)
+
+    def run(
+        self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
+    ) -> Iterator[tuple[int, Any]]:
+        """As they are done."""
+        return super().run(key, shipped.path, function, tasks)
+
+    @property
+    def _return_as(self) -> str:
+        return "generator_unordered"
+
+
+class _MappedFile:
+    def __init__(self, parcel: ByteArray) -> None:
+        folder = os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
+        try:
+            handle, self.path = tempfile.mkstemp(prefix="shaff-", dir=folder)
+            weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
+            with os.fdopen(handle, "wb") as file:
+                file.write(parcel.data)
+        except OSError as error:
+            raise StorageError(
+                f"What the processes share, {len(parcel) / 1e6:.0f} MB, cannot be written to "
+                f"{folder} ({error.strerror}): name another folder in JOBLIB_TEMP_FOLDER."
+            ) from error
+
+
+def _numbered(number: int, *job: Any) -> tuple[int, Any]:
+    return number, work(*job)
+
+
+class DaskEngine(Engine):
+    """A Dask cluster: the parcel is scattered, and each worker holds it as long as it is needed."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(sum(client.ncores().values()))
+        self._client = client
+
+    @property
+    def name(self) -> str:
+        """Of the engine."""
+        return "dask"
+
+    @property
+    def place(self) -> Any:
+        """The cluster, as this client sees it."""
+        return "dask", self._client.id
+
+    @property
+    def is_gone(self) -> bool:
+        """A client that has waited in vain for its scheduler closes."""
+        return self._client.status in ("closing", "closed")
+
+    def ship(self, parcel: ByteArray) -> Any:
+        """A future of it for each worker that asks."""
+        return _Scattered(self._client, parcel)
+
+    def run(
+        self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
+    ) -> Iterator[tuple[int, Any]]:
+        """As they are done; Dask itself runs those of lost workers again."""
+        from distributed import as_completed
+
+        waiting, under_way = list(tasks.items())[::-1], dict[Any, tuple[int, Any]]()
+
+        def send(place: Any) -> Any:
+            number, task = waiting.pop()
+            future = self._submit(place, (key, shipped.at(place), function), task)
+            under_way[future] = number, place
+            return future
+
+        try:
+            places = QUEUED * self._places()
+            done = as_completed([send(place) for place in places[: len(tasks)]])
+            for future in done:
+                number, place = under_way.pop(future)
+                if waiting:
+                    done.add(send(place))
+                yield number, future.result()
+        finally:
+            with suppress(Exception):  # also when there is no scheduler to tell any more
+                self._client.cancel(list(under_way))
+
+    def _places(self) -> list[Any]:
+        """Where tasks are sent, a worker as often as it has cores; anywhere if there is none yet.
+
+        Left to itself the scheduler may give two tasks to one worker while another has none.
+        """
+        found = self._client.ncores().items()
+        return [place for place, n_cores in found for _ in range(n_cores)] or [None]
+
+    def _submit(self, place: Any, job: tuple[Any, ...], task: tuple[Any, ...]) -> Any:
+        """To that worker, or to another if it is lost."""
+        parts = [self._straight(part, place) for part in task]
+        return self._client.submit(
+            work, *job, *parts, pure=False, workers=place, allow_other_workers=place is not None
+        )
+
+    def _straight(self, part: Any, place: Any) -> Any:
+        """What is heavy goes to a worker straight, not through the scheduler."""
+        from dask.sizeof import sizeof
+
+        if sizeof(part) < HEAVY:
+            return part
+        (future,) = self._client.scatter([part], workers=place, hash=False)
+        return future
+
+
+class _Scattered:
+    """A parcel on a Dask cluster.
+
+    To scatter it to all workers at once would not last: Dask drops copies that no task waits for
+    just now. A worker keeps what is the outcome of a task of its own. Of two that ask, the second
+    may have it from the first.
+    """
+
+    def __init__(self, client: Any, parcel: ByteArray) -> None:
+        self._client, self._held = client, dict[Any, Any]()
+        self._parcel = client.scatter(parcel, hash=False)
+
+    def at(self, place: Any) -> Any:
+        """A future of the parcel on that worker."""
+        if place is None:
+            return self._parcel
+        if place not in self._held:
+            self._held[place] = self._client.submit(
+                _shipped_parcel, self._parcel, pure=False, workers=place, allow_other_workers=True
+            )
+        return self._held[place]
+
+
+def _shipped_parcel(parcel: ByteArray) -> ByteArray:
+    return parcel
+
+
+class RayEngine(Engine):
+    """A Ray cluster: the parcel is put into its object store, one copy a machine."""
+
+    def __init__(self, n_workers: int, options: Mapping[str, Any]) -> None:
+        import ray
+
+        super().__init__(n_workers)
+        # Ray runs the tasks of a lost worker again.
+        self._work = ray.remote(**{"num_cpus": 1, "max_retries": 3, **options})(work)
+
+    @property
+    def name(self) -> str:
+        """Of the engine."""
+        return "ray"
+
+    @property
+    def place(self) -> Any:
+        """The cluster that this process is connected to."""
+        import ray
+
+        return "ray", ray.get_runtime_context().get_job_id()
+
+    def ship(self, parcel: ByteArray) -> Any:
+        """A reference to the store."""
+        import ray
+
+        return ray.put(parcel)
+
+    def run(
+        self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
+    ) -> Iterator[tuple[int, Any]]:
+        """As they are done, a few for each worker under way."""
+        import ray
+
+        waiting, numbers = list(tasks.items())[::-1], dict[Any, int]()
+        try:
+            while waiting or numbers:
+                while waiting and len(numbers) < QUEUED * self.n_workers:
+                    number, task = waiting.pop()
+                    numbers[self._work.remote(key, shipped, function, *task)] = number
+                (done,), _ = ray.wait(list(numbers), num_returns=1)
+                outcome = ray.get(done)
+                yield numbers.pop(done), outcome
+        finally:
+            with suppress(Exception):
+                for reference in numbers:
+                    ray.cancel(reference)
+
+
+def active_engine(n_jobs: int | None, prefer: str = "threads") -> Engine | None:
+    """What ``joblib.parallel_config`` names around this call; None for threads of this process.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> from shaff._util.work.engines import active_engine
+    >>> active_engine(n_jobs=2) is None
+    True
+    >>> with joblib.parallel_config(backend="loky"):
+    ...     active_engine(n_jobs=2).name
+    'loky'
+    """
+    backend, configured = get_active_backend(prefer=prefer)
+    if getattr(backend, "supports_sharedmem", False):
+        return None
+    wanted = configured if n_jobs is None else n_jobs
+    kind = type(backend).__name__
+    if kind == "DaskDistributedBackend":
+        return DaskEngine(backend.client)
+    n_workers = backend.effective_n_jobs(1 if wanted is None else wanted)
+    if kind == "RayBackend":
+        return RayEngine(n_workers, backend.ray_remote_args or {})
+    if n_workers == 1:
+        return None
+    # The pool of "multiprocessing" waits for ever for a worker that was killed.
+    if kind in ("LokyBackend", "MultiprocessingBackend"):
+        return ProcessEngine(n_workers)
+    return JoblibEngine(n_workers, kind)

@@ -1,0 +1,134 @@
+"""Two results side by side: which effects differ, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray, IntpArray
+from shaff._util.words import listed
+from shaff.errors import InputError, InputTypeError
+from shaff.estimator import ShapleyEffects
+from shaff.fitting.fitted_game import FittedGame
+from shaff.results.comparison import Comparison
+from shaff.results.effects import EffectsResult
+from shaff.subsets import Subsets
+from shaff.uncertainty.inference import data_covariance, effect_influences
+
+
+def compare(
+    a: EffectsResult | ShapleyEffects,
+    b: EffectsResult | ShapleyEffects,
+    *,
+    same_rows: bool = False,
+    labels: tuple[str, str] = ("a", "b"),
+) -> Comparison:
+    """Are the effects of two results the same? Second less first, player by player.
+
+    Parameters
+    ----------
+    a, b : EffectsResult or fitted ShapleyEffects
+        Players are matched by name; those that only one of them has by name are left out.
+    same_rows : bool, default=False
+        False takes the two as independent: other rows, such as two years or two groups of people.
+        True says that both rest on the same rows in the same order (two models, two outcomes, two
+        sets of columns), so that much of the rows' luck cancels; it needs the fitted estimators.
+    labels : (str, str)
+        What the two are called.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from shaff import ShapleyEffects, compare
+    >>> from shaff.datasets import load_diabetes
+    >>> X, y, names = load_diabetes()
+    >>> half = [ShapleyEffects("forest", random_state=0).fit(X[k::2], y[k::2]) for k in (0, 1)]
+    >>> compare(*half).differences.shape
+    (10,)
+    """
+    results = [_result(x, name) for x, name in ((a, "a"), (b, "b"))]
+    first, second = results
+    names = [n for n in first.names if _plays(first, n) and _plays(second, n)]
+    if not names:
+        raise InputError("The two results have no player in common.")
+    places = [np.array([r.names.index(n) for n in names]) for r in results]
+    variances = [_variance(r)[p] for r, p in zip(results, places, strict=True)]
+    total = np.sum(variances, axis=0)
+    if same_rows:
+        total = total - 2 * _shared(_fitted_game(a), _fitted_game(b), results, places)
+    estimates = [
+        r.raw_effects[p] if ways == "raw_effects" or r.plain_effects is None else r.plain_effects[p]
+        for ways in ("raw_effects", "plain_effects")
+        for r, p in zip(results, places, strict=True)
+    ]
+    left = [n for n in dict.fromkeys((*first.names, *second.names)) if n not in names]
+    return Comparison(
+        tuple(names),
+        np.stack([r.effects[p] for r, p in zip(results, places, strict=True)]),
+        np.stack([estimates[1] - estimates[0], estimates[3] - estimates[2]]),
+        np.sqrt(np.maximum(total, 0.0)),
+        (str(labels[0]), str(labels[1])),
+        (f"Left out, since only one of the two has them by name: {listed(left)}.",) if left else (),
+        first.library,
+    )
+
+
+def _result(given: Any, name: str) -> EffectsResult:
+    result = getattr(given, "result_", given)
+    if not isinstance(result, EffectsResult):
+        raise InputTypeError(f"{name} is neither a result of shaff nor a fitted ShapleyEffects.")
+    if result.standard_error is None:
+        raise InputError(f"{name} has no standard errors: there is nothing to compare it by.")
+    return result
+
+
+def _plays(result: EffectsResult, name: str) -> bool:
+    return name in result.names and not result.is_screened[result.names.index(name)]
+
+
+def _variance(result: EffectsResult) -> FloatArray:
+    error = result.standard_error
+    assert error is not None
+    return np.asarray(error**2)
+
+
+def _fitted_game(given: Any) -> FittedGame:
+    played: FittedGame | None = getattr(given, "_fitted_game", None)
+    if played is None or not hasattr(played, "evaluator"):
+        raise InputTypeError("same_rows=True needs the fitted estimators, not their results.")
+    if (played.selection.problem.n_given or 0) > len(played.selection.problem.X):
+        raise InputError("same_rows=True: a sample of the rows was explained; use max_rows=None.")
+    return played
+
+
+def _shared(
+    a: FittedGame, b: FittedGame, results: list[EffectsResult], places: list[IntpArray]
+) -> FloatArray:
+    """Covariance of the two effects of each player by the rows that both rest on."""
+    influences = []
+    for played, result, place in zip((a, b), results, places, strict=True):
+        full = Subsets.full(played.evaluator.n_players)
+        values = played.evaluator.evaluate(Subsets.concatenate([full, played.subsets]))
+        who = np.searchsorted(played.selection.kept, place)
+        psi = effect_influences(played.effects, values, who)
+        if psi is None or result.standard_errors is None:
+            raise InputError("same_rows=True: these values do not say what each row has done.")
+        # As the error bars are: they allow for models that other rows would have given.
+        given = np.sqrt(
+            [data_covariance(row[None], played.selection.problem.row_groups)[0, 0] for row in psi]
+        )
+        stated = result.standard_errors["data"][place]
+        scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
+        influences.append(psi * scale[:, None])
+    one, other = influences
+    if one.shape != other.shape:
+        raise InputError("same_rows=True: the two results rest on different numbers of rows.")
+    groups = a.selection.problem.row_groups
+    together = [
+        data_covariance(np.stack(rows), groups)[0, 1] for rows in zip(one, other, strict=True)
+    ]
+    return np.array(together)

@@ -1,0 +1,1 @@
+"""Where rows come from: files, text, databases, lakes, and samples of them."""

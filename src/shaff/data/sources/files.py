@@ -1,0 +1,368 @@
+"""Table files: which ending is read how, several files as one table, a sample of long ones."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaff._util.typing import Tell, say_nothing
+from shaff._util.words import column_sentence, counted
+from shaff.data.rows import draw_rows, sample_note
+from shaff.data.sources.databases import DUCKDB, SQLITE, read_database
+from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
+from shaff.data.sources.text import read_text_file, typed
+from shaff.data.spelling import DateOrder
+from shaff.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TEXT = (".csv", ".tsv", ".txt")
+JSON_LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
+ARROW = (".feather", ".arrow", ".ipc")
+EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
+DATABASES = (*SQLITE, *DUCKDB)
+KINDS = (*TEXT, *JSON_LINES, *PARQUET, *ARROW, *EXCEL, *DATABASES)
+PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table is, and what must be known to read it.
+
+    Parameters
+    ----------
+    paths : tuple of path
+        Files of one kind with the same columns; a folder stands for the parquet files in it, and
+        ``-`` for text on the standard input.
+    encoding : str or None
+        Of text; None recognises UTF-8, UTF-16 and Windows-1252.
+    query, table : str or None
+        Of a database: a SELECT, or the name of a table; the only one by default.
+    sheet : str or None
+        Of a spreadsheet; the first by default.
+    order : {"day", "month"} or None
+        What ``01/02/2021`` begins with where the column does not tell.
+    """
+
+    paths: tuple[Path, ...]
+    encoding: str | None = None
+    query: str | None = None
+    table: str | None = None
+    sheet: str | None = None
+    order: DateOrder | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table as it was read: its rows or a sample of them, and what to say about it.
+
+    ``is_text``: all cells are text still, since the file has no types; see `with_types`.
+    """
+
+    frame: pl.DataFrame
+    n_rows: int
+    is_text: bool = False
+    decimal_comma: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def check_source(source: Source) -> str:
+    """The ending of files that are there and can be read, else an error.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from shaff.data.sources.files import Source, check_source
+    >>> check_source(Source((Path("none.csv"),)))
+    Traceback (most recent call last):
+        ...
+    shaff.errors.InputError: there is no file none.csv.
+    """
+    kinds = [_kind(path) for path in source.paths]
+    if len(set(kinds)) > 1:
+        raise InputError(f"{source.paths[0]} and {source.paths[kinds.index(kinds[-1])]} are of "
+                         "different kinds: files of one table must be alike.")  # fmt: skip
+    for option, kind in (("query", DATABASES), ("table", DATABASES), ("sheet", EXCEL)):
+        if getattr(source, option) is not None and kinds[0] not in kind:
+            raise InputError(f"--{option} is for files that end in one of {', '.join(kind)}.")
+    if source.query is not None and source.table is not None:
+        raise InputError("--query and --table: name one of them.")
+    if len(kinds) > 1 and kinds[0] in (*DATABASES, *EXCEL):
+        raise InputError("only one database or spreadsheet can be read at a time.")
+    return kinds[0]
+
+
+def _kind(path: Path) -> str:
+    if path == STANDARD_INPUT:
+        return ".csv"
+    if not path.exists():
+        raise InputError(f"there is no file {path}.")
+    if path.is_dir():
+        return ".parquet"
+    name = path.with_suffix("") if path.suffix.lower() in PACKINGS else path
+    kind = name.suffix.lower()
+    packed = name != path
+    if kind not in KINDS or (packed and kind not in (*TEXT, *JSON_LINES)):
+        endings = ", ".join((*KINDS, ".csv.gz"))
+        raise InputError(f"cannot read {path}: its name must end in one of {endings}.")
+    return TEXT[0] if kind in TEXT else kind
+
+
+def read_source(
+    source: Source, max_rows: int = 100_000, seed: int = 0, tell: Tell = say_nothing
+) -> TableFile:
+    """The table, or of a longer parquet, Arrow or database table a random sample of its rows.
+
+    ``tell`` is told how many rows of how many are read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from shaff.data.sources.files import Source, read_source, with_types
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("size;day\\n1,5;2020-01-31\\n?;2020-02-29\\n")
+    ...     table = with_types(read_source(Source((path,))))
+    >>> table.frame["size"].to_list()
+    [1.5, None]
+    >>> print(*table.notes)
+    Column 'size' holds numbers with decimal commas but for '?': read as missing.
+    """
+    kind = check_source(source)
+    with _reading(source):
+        if kind in DATABASES:
+            frame, n_rows = read_database(
+                source.paths[0], source.query, source.table, max_rows, seed, tell
+            )
+        elif kind in (*PARQUET, *ARROW):
+            frame, n_rows = _read_scanned(source, kind, max_rows, seed, tell)
+        elif kind in EXCEL:
+            frame = _read_excel(source)
+            n_rows = frame.height
+        else:
+            table = _read_texts(source) if kind in TEXT else _read_json_lines(source)
+            return replace(table, notes=(*table.notes, *_several(source)))
+    notes = [sample_note(frame.height, n_rows)] if n_rows > frame.height else []
+    return TableFile(frame, n_rows, notes=(*notes, *_several(source)))
+
+
+@contextmanager
+def _reading(source: Source) -> Iterator[None]:
+    """What other libraries find wrong with a file is a sentence that names it."""
+    import polars as pl
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f'{source.paths[0]} needs {error.name}: pip install "shaff[files]"'
+        ) from None
+    except (pl.exceptions.PolarsError, OSError, csv.Error, _panic()) as error:
+        # A file that cannot be opened has its name in the error already.
+        reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
+        where = getattr(error, "filename", None) or _all_names(source)
+        raise InputError(f"cannot read {where}: {reason}") from error
+
+
+def _panic() -> type[BaseException]:
+    import polars as pl
+
+    return getattr(pl.exceptions, "PanicException", pl.exceptions.ComputeError)
+
+
+def _all_names(source: Source) -> str:
+    if source.paths == (STANDARD_INPUT,):
+        return "the standard input"
+    more = f" and {counted(len(source.paths) - 1, 'file')} more" if len(source.paths) > 1 else ""
+    return f"{source.paths[0]}{more}"
+
+
+def _several(source: Source) -> list[str]:
+    n_files = len(_files(source))
+    return [f"Read from {n_files} files."] if n_files > 1 else []
+
+
+def _files(source: Source) -> list[Path]:
+    files: list[Path] = []
+    for path in source.paths:
+        if path.is_dir():
+            found = sorted(file for end in PARQUET for file in path.rglob(f"*{end}"))
+            if not found:
+                raise InputError(f"the folder {path} holds no parquet file.")
+            files += found
+        else:
+            files.append(path)
+    return files
+
+
+def _read_scanned(
+    source: Source, kind: str, max_rows: int, seed: int, tell: Tell
+) -> tuple[pl.DataFrame, int]:
+    import polars as pl
+
+    files = [os.fspath(path) for path in _files(source)]
+    if kind in ARROW:
+        return _sampled(pl.concat([pl.scan_ipc(file) for file in files]), max_rows, seed, tell)
+    # Folders such as year=2020 are a column.
+    hive = any("=" in part for path in _files(source) for part in path.parent.parts)
+    scan = pl.scan_parquet(files, glob=False, hive_partitioning=hive)
+    return _sampled(scan, max_rows, seed, tell)
+
+
+def _read_excel(source: Source) -> pl.DataFrame:
+    import polars as pl
+
+    path = source.paths[0]
+    _check_archive(path)
+    try:
+        frame = pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
+    except ValueError as error:
+        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+    except Exception as error:  # fastexcel's own, which exist only where it is installed
+        if type(error).__module__.partition(".")[0] not in ("fastexcel", "_fastexcel"):
+            raise
+        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+    return frame
+
+
+def _check_archive(path: Path) -> None:
+    """A spreadsheet is a zip archive, which may claim more than memory holds."""
+    import zipfile
+
+    from shaff.data.sources.packed import HARMLESS, MAX_GROWTH, check_size
+
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    check_size(path, unpacked)
+    if unpacked > max(HARMLESS, MAX_GROWTH * path.stat().st_size):
+        raise InputError(f"cannot read {path}: it unpacks to {unpacked / 1e9:.1f} GB, far more "
+                         "than a table of its size.")  # fmt: skip
+
+
+def _read_json_lines(source: Source) -> TableFile:
+    import io
+
+    import polars as pl
+
+    parts = [
+        pl.read_ndjson(io.BytesIO(read_bytes(path)), infer_schema_length=None)
+        for path in source.paths
+    ]
+    frame = _joined(parts, source)
+    return TableFile(frame, frame.height)
+
+
+def _read_texts(source: Source) -> TableFile:
+    tables = [read_text_file(path, source.encoding) for path in source.paths]
+    frame = _joined([table.frame for table in tables], source)
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return TableFile(frame, frame.height, True, tables[0].decimal_comma, notes)
+
+
+def _joined(parts: Sequence[pl.DataFrame], source: Source) -> pl.DataFrame:
+    import polars as pl
+
+    first = parts[0]
+    for path, part in zip(source.paths, parts, strict=True):
+        other = set(first.columns) ^ set(part.columns)
+        if other:
+            name = min(other)
+            has, lacks = (path, source.paths[0])[:: 1 if name in part.columns else -1]
+            raise InputError(f"{has} has the column {name!r}, {lacks} has not: files of one table "
+                             "must have the same columns.")  # fmt: skip
+    return pl.concat([part.select(first.columns) for part in parts], how="vertical_relaxed")
+
+
+def with_types(
+    table: TableFile, keep_text: Sequence[str] = (), order: DateOrder | None = None
+) -> TableFile:
+    """The table with its text as what it spells; columns in ``keep_text`` stay as they are."""
+    if not table.is_text:
+        return table
+    columns: list[pl.Series] = []
+    said: dict[str, list[str]] = {}
+    for text in table.frame:
+        if text.name in keep_text:
+            columns.append(text)
+            continue
+        column, spelling = typed(text, table.decimal_comma, order)
+        columns.append(column.alias(text.name))
+        if spelling is not None and spelling.kind == "open dates":
+            raise InputError(
+                f"column {text.name!r} {spelling.note.partition(':')[0]}: say which by "
+                "--dates day-first or --dates month-first, or leave it out by --drop."
+            )
+        if spelling is not None and spelling.note:
+            said.setdefault(spelling.note, []).append(text.name)
+    notes = [column_sentence(names, note) for note, names in said.items()]
+    frame = table.frame.select(columns)
+    return replace(table, frame=frame, is_text=False, notes=(*table.notes, *notes))
+
+
+def read_parquet_sample(
+    path: str | os.PathLike[str], max_rows: int | None = 100_000, seed: int = 0
+) -> tuple[Any, int]:
+    """A random sample of the rows of a parquet file, in memory for the sample only.
+
+    The file is read in batches, of which only the drawn rows are kept.
+
+    Parameters
+    ----------
+    path : path
+    max_rows : int or None
+        Rows to keep; None keeps all.
+    seed : int
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        The rows, in their order.
+    n_rows : int
+        Rows in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from shaff.data.sources.files import read_parquet_sample
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.DataFrame({"a": range(1000)}).write_parquet(f"{folder}/a.parquet")
+    ...     frame, n_rows = read_parquet_sample(f"{folder}/a.parquet", max_rows=100)
+    >>> frame.shape, n_rows
+    ((100, 1), 1000)
+    """
+    import polars as pl
+
+    return _sampled(pl.scan_parquet(os.fspath(path), glob=False), max_rows, seed)
+
+
+def _sampled(
+    scan: pl.LazyFrame, max_rows: int | None, seed: int, tell: Tell = say_nothing
+) -> tuple[pl.DataFrame, int]:
+    import polars as pl
+
+    n_rows = int(scan.select(pl.len()).collect().item())
+    if max_rows is None or n_rows <= max_rows:
+        return scan.collect(), n_rows
+    chosen = draw_rows(n_rows, max_rows, None, seed)
+    is_drawn = np.zeros(n_rows, dtype=bool)
+    is_drawn[chosen] = True
+    parts = []
+    for start in range(0, n_rows, BATCH_ROWS):
+        batch = scan.slice(start, BATCH_ROWS).collect()
+        tell(start + batch.height, n_rows)
+        parts.append(batch.filter(pl.Series(is_drawn[start : start + BATCH_ROWS])))
+    return pl.concat(parts), n_rows

@@ -1,0 +1,300 @@
+"""Passes over rows that come in blocks: what the columns hold, and a sample of the rows.
+
+Which rows are drawn depends on the seed, their number and their order, not on the blocks that they
+come in. Rows of one group are drawn together, by a hash of the group's label.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from shaff._util.missing import is_missing
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff._util.words import counted
+from shaff.data.problem import RawData
+from shaff.data.rows import draw_rows
+from shaff.data.sources.lakes import BLOCK_ROWS, Lake, check_columns, frames_of
+from shaff.data.table import take_rows
+from shaff.data.target import check_known, read_values
+from shaff.errors import InputError, InputTypeError
+
+# Categories of a column that are told apart while they are counted.
+MAX_LEVELS = 10_000
+# Parts into which the labels of groups are hashed: the sample is as large as asked to that part.
+_HASHED = 4096
+_WORD = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Rows(Protocol):
+    """Rows with their outcome, weights and groups, in blocks that are the same each time."""
+
+    def blocks(self) -> Iterator[RawData]:
+        """Consecutive rows, in order; X is a frame or an array."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LakeRows:
+    """Rows of a lake whose columns are named.
+
+    Parameters
+    ----------
+    lake : Lake
+    target : tuple of str
+    sample_weight, row_groups : str or None
+    size : int
+        Rows of a block, at most.
+    """
+
+    lake: Lake
+    target: tuple[str, ...]
+    sample_weight: str | None = None
+    row_groups: str | None = None
+    size: int = BLOCK_ROWS
+
+    @classmethod
+    def named(cls, lake: Lake, y: Any, sample_weight: Any, row_groups: Any) -> LakeRows:
+        """What the user named; anything but names is refused."""
+        target = (y,) if isinstance(y, str) else y
+        if not isinstance(target, Sequence) or not all(isinstance(name, str) for name in target):
+            raise InputTypeError(f"y must be the name of a column of {lake.what}, or several.")
+        for role, name in (("sample_weight", sample_weight), ("row_groups", row_groups)):
+            if name is not None and not isinstance(name, str):
+                raise InputTypeError(f"{role} must be the name of a column of {lake.what}.")
+        rows = cls(lake, tuple(target), sample_weight, row_groups)
+        check_columns(lake, rows._roles)
+        if not rows.inputs or not target:
+            raise InputError(f"y names {len(target)} columns, which leaves nothing to explain.")
+        return rows
+
+    @property
+    def _roles(self) -> list[str]:
+        return [*self.target, *(n for n in (self.sample_weight, self.row_groups) if n is not None)]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns that have no other part to play."""
+        return [name for name in self.lake.names if name not in self._roles]
+
+    def blocks(self) -> Iterator[RawData]:
+        """Frames, and series of the same library."""
+        inputs = self.inputs
+        for frame in frames_of(self.lake, [*inputs, *self._roles], self.size):
+            yield RawData(
+                frame.select(inputs).to_native(),
+                frame.select(list(self.target)).to_native(),
+                None if self.sample_weight is None else frame[self.sample_weight].to_numpy(),
+                None if self.row_groups is None else frame[self.row_groups].to_native(),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Rows that are in memory."""
+
+    given: RawData
+    n_rows: int
+    size: int = BLOCK_ROWS
+
+    def blocks(self) -> Iterator[RawData]:
+        """Slices of all that was given."""
+        for first in range(0, self.n_rows, self.size):
+            places = np.arange(first, min(first + self.size, self.n_rows))
+            yield RawData(*(take_rows(part, places) for part in self.given))
+
+
+@dataclass
+class ColumnTally:
+    """What all rows hold in one column.
+
+    Parameters
+    ----------
+    n_missing : int
+    low, high : float or None
+        Of numbers.
+    levels : set of str or None
+        Of anything else; None beyond `MAX_LEVELS`.
+    """
+
+    n_missing: int = 0
+    low: float | None = None
+    high: float | None = None
+    levels: set[str] | None = field(default_factory=set)
+
+    def add(self, series: nw.Series[Any]) -> None:
+        """Count the rows of a block in."""
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            self._add_numbers(series)
+            return
+        known = series.drop_nulls()
+        self.n_missing += len(series) - len(known)
+        if self.levels is not None and series.dtype in (nw.String, nw.Categorical, nw.Enum):
+            self.levels |= {str(v) for v in known.unique().to_list() if not is_missing(v)}
+            self.levels = None if len(self.levels) > MAX_LEVELS else self.levels
+
+    def _add_numbers(self, series: nw.Series[Any]) -> None:
+        values = _as_floats(series)
+        known = values[~np.isnan(values)]
+        self.n_missing += len(values) - len(known)
+        if len(known):
+            low, high = float(known.min()), float(known.max())
+            self.low = low if self.low is None else min(self.low, low)
+            self.high = high if self.high is None else max(self.high, high)
+
+
+def _as_floats(series: nw.Series[Any]) -> FloatArray:
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+@dataclass
+class Tally:
+    """What one pass over all rows tells.
+
+    Parameters
+    ----------
+    n_rows : int
+    columns : dict of str to ColumnTally
+        Of the inputs.
+    classes : dict of str to int
+        How often the labels of y occur, where it holds labels.
+    hashed : int array
+        Rows by the hash of their group.
+    """
+
+    n_rows: int = 0
+    columns: dict[str, ColumnTally] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    hashed: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(_HASHED, np.int64))
+
+    @classmethod
+    def of(cls, rows: Rows, seed: int) -> Tally:
+        """Count all rows; none at all are refused."""
+        tally = cls()
+        for block in rows.blocks():
+            tally._add(block, seed)
+        if tally.n_rows == 0:
+            raise InputError("There are no rows: the table is empty.")
+        return tally
+
+    def _add(self, block: RawData, seed: int) -> None:
+        frame = nw.from_native(block.X, eager_only=True)
+        self.n_rows += len(frame)
+        for series in frame.iter_columns():
+            self.columns.setdefault(series.name, ColumnTally()).add(series)
+        _has_weight(block)
+        target = read_values(block.y)
+        check_known(target)
+        if target.dtype.kind in "OUSb":
+            for label, count in Counter(map(str, target.reshape(-1).tolist())).items():
+                self.classes[label] = self.classes.get(label, 0) + count
+        if block.row_groups is not None:
+            parts = np.floor(group_shares(block.row_groups, seed) * _HASHED).astype(np.intp)
+            self.hashed += np.bincount(parts, minlength=_HASHED)
+
+    def group_share(self, max_rows: int) -> float:
+        """Groups whose share (see `group_shares`) is below this are the sample: as many as fit in
+        ``max_rows``, two parts of them at least."""
+        if self.n_rows <= max_rows or not self.hashed.any():
+            return 1.0
+        filled = np.flatnonzero(self.hashed)
+        least = filled[min(1, len(filled) - 1)] + 1
+        fitting = np.searchsorted(np.cumsum(self.hashed), max_rows, side="right")
+        return float(max(least, fitting) / _HASHED)
+
+
+def group_shares(labels: Any, seed: int) -> FloatArray:
+    """A number from 0 to 1 for each row, the same for all rows of a group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.sources.passes import group_shares
+    >>> shares = group_shares(np.array(["a", "b", "a"]), seed=0)
+    >>> bool(shares[0] == shares[2]), bool(shares[0] == shares[1])
+    (True, False)
+    """
+    values = labels.to_numpy() if hasattr(labels, "to_numpy") else np.asarray(labels)
+    if any(is_missing(label) for label in values.tolist()):
+        raise InputError("row_groups has missing labels: give each such row a group of its own.")
+    names, place = np.unique(values.astype(str), return_inverse=True)
+    salt = seed.to_bytes(8, "little", signed=True)
+    hashed = [hashlib.blake2b(name.encode(), digest_size=6, salt=salt).digest() for name in names]
+    shares = np.array([int.from_bytes(digest, "little") / 2**48 for digest in hashed])
+    return shares[place]
+
+
+def row_shares(places: IntpArray, seed: int) -> FloatArray:
+    """A number from 0 to 1 for each place of a row, whatever block it comes in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.sources.passes import row_shares
+    >>> shares = row_shares(np.arange(10_000), seed=1)
+    >>> bool(abs(shares.mean() - 0.5) < 0.02)
+    True
+    """
+    mixed = np.asarray(places, dtype=np.uint64) + np.uint64(seed % 2**32) * np.uint64(2**31 - 1)
+    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(factor) & _WORD
+    return np.asarray((mixed >> np.uint64(11)) / 2**53, dtype=np.float64)
+
+
+class LakeSample(NamedTuple):
+    """Rows that were drawn, and their places among all."""
+
+    given: RawData
+    places: IntpArray
+
+
+def sample_lake(rows: Rows, tally: Tally, max_rows: int, seed: int) -> LakeSample:
+    """Draw rows in one pass, of which only they are kept; rows without weight are left out."""
+    chosen = None if tally.n_rows <= max_rows else draw_rows(tally.n_rows, max_rows, None, seed)
+    share, parts, places, first = tally.group_share(max_rows), [], [], 0
+    for block in rows.blocks():
+        n_rows = len(block.X)
+        if block.row_groups is not None:
+            drawn = np.flatnonzero(group_shares(block.row_groups, seed) < share)
+        elif chosen is None:
+            drawn = np.arange(n_rows)
+        else:
+            low, high = np.searchsorted(chosen, (first, first + n_rows))
+            drawn = chosen[low:high] - first
+        drawn = drawn[_has_weight(block)[drawn]]
+        parts.append(RawData(*(take_rows(part, drawn) for part in block)))
+        places.append(drawn + first)
+        first += n_rows
+    if first != tally.n_rows:
+        raise InputError(f"The table had {counted(tally.n_rows, 'row')}, and {first} when it was "
+                         "read again: it must not change meanwhile.")  # fmt: skip
+    joined = RawData(*(_joined([part[k] for part in parts]) for k in range(4)))
+    return LakeSample(joined, np.concatenate(places))
+
+
+def _has_weight(block: RawData) -> BoolArray:
+    if block.sample_weight is None:
+        return np.ones(len(block.X), dtype=bool)
+    weight = np.asarray(block.sample_weight, dtype=np.float64)
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise InputError("sample_weight must be finite, non-negative, and not all zero.")
+    return np.asarray(weight > 0)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Frames, series or arrays of one kind, one below the other."""
+    if parts[0] is None:
+        return None
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    native = [nw.from_native(part, allow_series=True, eager_only=True) for part in parts]
+    if isinstance(native[0], nw.Series):
+        return nw.concat([part.alias("one").to_frame() for part in native])["one"].to_native()
+    return nw.concat(native).to_native()

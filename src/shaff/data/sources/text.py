@@ -1,0 +1,169 @@
+"""CSV and its kin: bytes to text, text to columns, columns to what they spell."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
+from shaff.data.spelling import CODE, DateOrder, Spelling, read_spelling
+from shaff.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+_SEPARATORS = ",;\t|"
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_UTF_8 = ("utf-8", "utf-8-sig", "ascii")
+
+
+class TextTable(NamedTuple):
+    """Columns of text, and what to say about the file.
+
+    ``decimal_comma``: the separator leaves the comma free for numbers.
+    """
+
+    frame: pl.DataFrame
+    decimal_comma: bool
+    notes: tuple[str, ...]
+
+
+def read_text_file(path: Path, encoding: str | None = None) -> TextTable:
+    """A table of text with a header, as it stands.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from shaff.data.sources.text import read_text_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_bytes("größe;tag\\n1,5;2020-01-31\\n".encode("latin-1"))
+    ...     table = read_text_file(path)
+    >>> table.frame.columns, table.decimal_comma
+    (['größe', 'tag'], True)
+    """
+    text, notes = _decoded(read_bytes(path), path, encoding)
+    return parse_text(text, path)._replace(notes=notes)
+
+
+def parse_text(text: str, path: Path) -> TextTable:
+    """Columns of text by the header, whose most frequent candidate separates."""
+    import polars as pl
+
+    # A blank line, or one that names the separator for spreadsheets, is no header.
+    lines = text.lstrip("\r\n")
+    named = lines[:5].lower()
+    separator = ""
+    if named.startswith("sep="):
+        separator, _, lines = lines[4:5], *lines.partition("\n")[1:]
+    line = lines.partition("\n")[0]
+    if not line.strip():
+        raise InputError(f"{_called(path)} is empty: there is no table in it.")
+    separator = separator or max(_SEPARATORS, key=line.count)
+    names = next(csv.reader([line.rstrip("\r")], delimiter=separator), [])
+    _check_names(names, path)
+    # All as text: the whole column decides its type.
+    frame = pl.read_csv(
+        io.BytesIO(lines.encode()), separator=separator, null_values=_NULLS, infer_schema_length=0
+    )
+    if len(names) == frame.width:
+        frame.columns = names  # polars leaves doubled quotes in names as they are
+    return TextTable(frame, separator != ",", ())
+
+
+def _called(path: Path) -> str:
+    return "the standard input" if path == STANDARD_INPUT else str(path)
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{_called(path)} has more than one column named {twice[0]!r}.")
+    spelling = read_spelling(dict.fromkeys(names, 1))
+    if spelling is not None and spelling.kind in ("numbers", "whole numbers") and len(names) > 1:
+        raise InputError(
+            f"{_called(path)} begins with a row of numbers: it needs a first line with the names "
+            "of its columns."
+        )
+
+
+def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[str, ...]]:
+    """Text, and how it was read where that was a guess."""
+    name = encoding or _recognised(raw)
+    try:
+        text = raw.decode(name)
+    except LookupError:
+        raise InputError(f"--encoding: {encoding!r} is no encoding that Python knows.") from None
+    except UnicodeDecodeError:
+        raise InputError(
+            f"cannot read {_called(path)} as {name} text: name its encoding, such as --encoding "
+            "cp1250."
+        ) from None
+    if "\x00" in text:
+        raise InputError(f"cannot read {_called(path)}: it holds no text but binary data.")
+    if encoding is None and name == "cp1252":
+        return text, ("Read as Windows-1252 (Latin-1) text, since it is not UTF-8.",)
+    return text, ()
+
+
+def _recognised(raw: bytes) -> str:
+    """By its mark; else UTF-16 has many zeros on one side, and what is not UTF-8 is the Western
+    European code of spreadsheets."""
+    for mark, name in _MARKS.items():
+        if raw.startswith(mark):
+            return name
+    head = raw[:1000]
+    for side, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if len(head) > 3 and head[side::2].count(0) > 0.4 * len(head[side::2]):
+            return name
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def typed(
+    text: pl.Series, decimal_comma: bool = False, order: DateOrder | None = None
+) -> tuple[pl.Series, Spelling | None]:
+    """A column as what it spells: numbers, truth values or dates, else as it is.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shaff.data.sources.text import typed
+    >>> column, spelling = typed(pl.Series("rate", ["43.7%", "5%", None]))
+    >>> column.to_list(), spelling.note
+    ([43.7, 5.0, None], 'holds percentages.')
+    """
+    import polars as pl
+
+    bare = text.str.strip_chars()
+    if bare.count() == 0:
+        return text, None
+    numbers = bare.cast(pl.Float64, strict=False)
+    # Most columns: nothing to look up.
+    if numbers.count() == bare.count() and not bare.str.contains(f"^{CODE.pattern}$").any():
+        return numbers, None
+    lower = bare.str.to_lowercase()
+    if lower.is_in(["true", "false"]).all():
+        return lower == "true", None
+    labels = bare.drop_nulls().value_counts(name="rows")
+    counts = dict(labels.iter_rows())
+    spelling = read_spelling(counts, decimal_comma=decimal_comma, order=order)
+    if spelling is None or not spelling.values:
+        return text, spelling
+    values = pl.Series(list(spelling.values.values()))
+    old = pl.Series(list(spelling.values), dtype=pl.String)
+    return bare.replace_strict(old, values, default=None, return_dtype=values.dtype), spelling

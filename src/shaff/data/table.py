@@ -1,0 +1,456 @@
+"""Any table to a numeric matrix: names, categories, missing values, groups of columns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from numbers import Number
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from shaff._util.frames import BACKENDS, Backend
+from shaff._util.missing import is_missing
+from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.words import column_sentence
+from shaff.data.spelling import Spelling, read_spelling
+from shaff.errors import InputError, InputTypeError
+
+# Fewer rows leave folds of one row or two: there is nothing to measure errors with.
+MIN_ROWS = 10
+# Categories of a column that are as many as this share of its rows tell rows apart, no more.
+NEARLY_UNIQUE = 0.5
+# What may name a category: things that print as what they are.
+_LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
+Groups = Mapping[str, Sequence[str | int]]
+_WHOLE_NUMBERS = (
+    "holds whole numbers stored as text: read as categories; convert them if they are amounts."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as numbers.
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+        NaN where a value is missing. Categories are codes: 0, 1, ... in order of their names.
+    names : tuple of str
+    categorical : bool array of shape (n_columns,)
+    notes : tuple of str
+        What was done to columns that are not plain numbers.
+    levels : dict of str to tuple
+        Categories of a column, each at the place that is its code.
+    spelled : dict of str to dict
+        Text of a column that was read as numbers or dates, and how often each stood there.
+    """
+
+    X: FloatArray
+    names: tuple[str, ...]
+    categorical: BoolArray
+    notes: tuple[str, ...] = ()
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    spelled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table with named columns that narwhals reads."""
+    return nw.dependencies.is_into_dataframe(X)
+
+
+def check_table(X: Any) -> None:
+    """Refuse what looks like a table and is none yet.
+
+    Examples
+    --------
+    >>> from shaff.data.table import check_table
+    >>> check_table({"a": [1, 2]})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    shaff.errors.InputTypeError: X is a dict: make it a data frame first, ...
+    """
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
+        raise InputTypeError(
+            f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
+        )
+
+
+def collected(X: Any) -> Any:
+    """X, with the rows of a lazy frame computed; anything else as it is.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shaff.data.table import collected
+    >>> collected(pl.LazyFrame({"a": [1, 2]}).filter(pl.col("a") > 1)).shape
+    (1, 1)
+    """
+    if is_frame(X):
+        return X  # whose names are looked at later
+    native = nw.from_native(X, allow_series=True, pass_through=True)
+    return native.collect().to_native() if isinstance(native, nw.LazyFrame) else X
+
+
+def library_of(X: Any) -> Backend | None:
+    """The library of a frame, if results can be given in it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shaff.data.table import library_of
+    >>> library_of(pl.DataFrame()), library_of([[1.0]])
+    ('polars', None)
+    """
+    if not is_frame(X):
+        return None
+    name = nw.get_native_namespace(X).__name__
+    return next((backend for backend in BACKENDS if backend == name), None)
+
+
+def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
+    """Read a frame, or a matrix that has been checked already.
+
+    ``categorical="auto"`` takes strings and categorical types as categories; a list names the
+    columns that are categories whatever their type. Dates and durations become days.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.table import read_table
+    >>> table = read_table(pd.DataFrame({"a": [1, 2, None], "b": ["u", "v", "u"]}))
+    >>> table.X.tolist(), table.categorical.tolist()
+    ([[1.0, 0.0], [2.0, 1.0], [nan, 0.0]], [False, True])
+    """
+    table = _read_frame(X, categorical) if is_frame(X) else _read_matrix(X, categorical)
+    _check_columns(table)
+    return table
+
+
+def category_columns(X: Any) -> list[str]:
+    """Names of the columns of a frame that hold categories."""
+    table = _read_frame(X, "auto")
+    return [name for name, is_it in zip(table.names, table.categorical, strict=True) if is_it]
+
+
+def recode(X: Any, codes: Mapping[str, Mapping[str, float]]) -> Any:
+    """A frame with labels replaced by numbers, column by column; unknown ones are missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.table import recode
+    >>> recode(pd.DataFrame({"town": ["Rome", "Oslo", "Bern"]}), {"town": {"Rome": 0, "Oslo": 1}})
+       town
+    0   0.0
+    1   1.0
+    2   NaN
+    """
+    frame = nw.from_native(X, eager_only=True)
+    columns = [
+        nw.new_series(
+            name,
+            [
+                math.nan if is_missing(v) else code.get(str(v), math.nan)
+                for v in frame[name].to_list()
+            ],
+            nw.Float64,
+            backend=frame.implementation,
+        )
+        for name, code in codes.items()
+    ]
+    return frame.with_columns(*columns).to_native() if columns else X
+
+
+def _read_matrix(X: Any, categorical: str | Sequence[str | int]) -> Table:
+    matrix = np.asarray(X, dtype=np.float64)
+    names = tuple(f"x{j}" for j in range(matrix.shape[1]))
+    chosen = _chosen_categories(categorical, names)
+    is_category = np.array([name in chosen for name in names], dtype=bool)
+    levels: dict[str, tuple[Any, ...]] = {}
+    if is_category.any():
+        matrix = matrix.copy()
+        for j in np.flatnonzero(is_category):
+            known = ~np.isnan(matrix[:, j])
+            found, matrix[known, j] = np.unique(matrix[known, j], return_inverse=True)
+            levels[names[j]] = tuple(found.tolist())
+    return Table(matrix, names, is_category, levels=levels)
+
+
+def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
+    names = _column_names(X)
+    chosen = _chosen_categories(categorical, names)
+    frame = nw.from_native(X, eager_only=True)
+    matrix = np.empty((len(frame), len(names)))
+    kinds = np.zeros(len(names), dtype=bool)
+    said: dict[str, list[str]] = {}
+    read: dict[str, Column] = {}
+    for j, (name, series) in enumerate(zip(names, frame.iter_columns(), strict=True)):
+        column = read[name] = read_column(series, name, name in chosen)
+        matrix[:, j], kinds[j] = column.values, column.is_category
+        if column.note:
+            said.setdefault(column.note, []).append(name)
+    notes = tuple(column_sentence(columns, note) for note, columns in said.items())
+    levels = {name: column.levels for name, column in read.items() if column.is_category}
+    spelled = {name: column.spelled for name, column in read.items() if column.spelled}
+    return Table(matrix, names, kinds, notes, levels, spelled)
+
+
+def _column_names(X: Any) -> tuple[str, ...]:
+    """The names as text, all different; none for what is not a frame."""
+    named = getattr(X, "column_names", None)
+    names = tuple(str(name) for name in (getattr(X, "columns", ()) if named is None else named))
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"Column {double!r} occurs more than once: rename one of them.")
+    return names
+
+
+def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str, ...]) -> set[str]:
+    if isinstance(categorical, str):
+        if categorical != "auto":
+            raise InputError(f'categorical={categorical!r}: pass "auto" or a list of columns.')
+        return set()
+    return {names[j] for j in (_column_index(c, names, "categorical") for c in categorical)}
+
+
+def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+    if whole and 0 <= int(column) < len(names):
+        return int(column)
+    raise InputError(f"{argument} names the column {column!r}, which the data do not have.")
+
+
+class Column(NamedTuple):
+    """A column as numbers, whether they are codes of categories, and what to say about it; its
+    categories, or the text that spelled its numbers."""
+
+    values: FloatArray
+    is_category: bool = False
+    note: str = ""
+    levels: tuple[str, ...] = ()
+    spelled: Mapping[str, int] = MappingProxyType({})
+
+
+def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Column:
+    """Read one column of a frame by its type; ``chosen`` makes it categories anyhow."""
+    dtype = column.dtype
+    if dtype == nw.String and not chosen:
+        return _read_text(column.to_list(), name)
+    if chosen or dtype in (nw.Categorical, nw.Enum):
+        return _categories(column.to_list(), name)
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return Column(_numbers(column))
+    if dtype == nw.Date or dtype == nw.Datetime:
+        return Column(_days(column.to_list()), note="holds dates: read as days since 1970.")
+    if dtype == nw.Duration:
+        return Column(_days(column.to_list()), note="holds durations: read as days.")
+    if dtype == nw.Object:
+        return _read_objects(column.to_list(), name)
+    if column.null_count() == len(column):
+        return Column(np.full(len(column), np.nan))  # polars and pyarrow have a type for it
+    kind = dtype if dtype != nw.Unknown else getattr(nw.to_native(column), "dtype", dtype)
+    raise InputTypeError(
+        f"Column {name!r} holds {kind}, which shaff cannot read: {_remedy(str(kind))}."
+    )
+
+
+def _remedy(kind: str) -> str:
+    if kind.startswith("period"):
+        return "make dates of its periods by .dt.to_timestamp()"
+    if kind.startswith("Sparse"):
+        return "make it dense by .sparse.to_dense()"
+    return "drop or convert it"
+
+
+def _read_text(values: list[Any], name: str) -> Column:
+    """What the text spells, else categories.
+
+    Whole numbers stay categories, with a word: who keeps 1, 2, 3 as text may mean labels.
+    """
+    counts = Counter(v for v in values if isinstance(v, str))
+    spelling = read_spelling(counts)
+    if spelling is None:
+        return _categories(values, name)
+    if spelling.kind == "whole numbers":
+        return _categories(values, name)._replace(note=_WHOLE_NUMBERS)
+    if not spelling.values:
+        return _categories(values, name)._replace(note=spelling.note)
+    is_date = spelling.kind == "dates"
+    how = "as days since 1970." if is_date else "as numbers."
+    note = f"{_as_text(spelling.note, 'dates' if is_date else 'numbers')} {how}"
+    return Column(spelled_numbers(values, spelling), note=note, spelled=counts)
+
+
+def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
+    """What text spells, dates as days; NaN for anything else."""
+    spelled = [spelling.values.get(v) if isinstance(v, str) else None for v in values]
+    if spelling.kind == "dates":
+        return _days(spelled)
+    return np.array([np.nan if v is None else v for v in spelled], dtype=np.float64)
+
+
+def _as_text(note: str, kind: str) -> str:
+    """What was found, up to how it is read."""
+    found = (note or f"holds {kind}.").removesuffix(".").replace(": read as missing", " (missing)")
+    return f"{found}, stored as text: read"
+
+
+def _read_objects(values: list[Any], name: str) -> Column:
+    """A column of Python objects: what they are decides."""
+    known = [v for v in values if not is_missing(v)]
+    if all(isinstance(v, Number) and not isinstance(v, complex) for v in known):
+        return Column(np.array([np.nan if is_missing(v) else float(v) for v in values]))
+    if all(isinstance(v, date | timedelta) for v in known):
+        return Column(_days(values), note="holds dates or durations: read as days.")
+    return _categories(values, name)
+
+
+def _numbers(column: nw.Series[Any]) -> FloatArray:
+    values = column.to_numpy()
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    return np.array([np.nan if is_missing(v) else float(v) for v in column.to_list()])
+
+
+def _days(values: list[Any]) -> FloatArray:
+    """Days since 1970 of dates, days of durations; NaN where missing."""
+    return np.array([np.nan if is_missing(v) else _in_days(v) for v in values])
+
+
+def _in_days(value: date | timedelta) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds() / 86_400
+    if not isinstance(value, datetime):
+        return float((value - date(1970, 1, 1)).days)
+    # A clock without a time zone is read as it stands.
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() / 86_400
+
+
+def _categories(values: list[Any], name: str) -> Column:
+    """Codes in the order of the labels, so that every frame library gives the same ones."""
+    known = [v for v in values if not is_missing(v)]
+    kinds = {type(v) for v in known}
+    bad = next((kind for kind in kinds if not issubclass(kind, _LABELS)), None)
+    if bad is not None:
+        raise InputTypeError(
+            f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
+            "drop or convert it."
+        )
+    code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
+    codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
+    return Column(codes, True, _category_note(kinds, len(code), len(known)), tuple(code))
+
+
+def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:
+    if str in kinds and any(issubclass(kind, Number) for kind in kinds):
+        return "mixes text and numbers: read as categories."
+    if n_levels > NEARLY_UNIQUE * n_known and n_known >= MIN_ROWS:
+        nearly = "" if n_levels == n_known else "nearly "
+        return (
+            f"has another category in {nearly}every row, from which little is learnt about other "
+            "rows: drop it if it is a name or an id."
+        )
+    return ""
+
+
+def _check_columns(table: Table) -> None:
+    # Column by column: a large table has no room for another.
+    largest = np.array([np.nanmax(np.abs(column), initial=0.0) for column in table.X.T])
+    is_empty = np.array([len(column) > 0 and np.isnan(column).all() for column in table.X.T])
+    for is_bad, said in (
+        (np.isinf(largest), "holds infinite values (infinity): replace them."),
+        (largest > np.finfo(np.float32).max, "holds values beyond 3e38: rescale them."),
+        (is_empty, "has no value at all (only NaN): leave out what is empty."),
+    ):
+        if is_bad.any():
+            names = [table.names[j] for j in np.flatnonzero(is_bad)]
+            raise InputError(column_sentence(names, said))
+
+
+def is_sparse(array: Any) -> bool:
+    """Whether it is a matrix of scipy that stores no zeros; scipy need not be loaded to tell."""
+    return hasattr(array, "toarray") and hasattr(array, "tocsr")
+
+
+def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """These rows of an array or frame of any kind; None stays None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.table import take_rows
+    >>> take_rows(["a", "b", "c"], np.array([0, 2])).tolist()
+    ['a', 'c']
+    """
+    if array is None:
+        return None
+    native = nw.from_native(array, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return native[rows.tolist()].to_native()
+    if is_sparse(array):
+        return array.tocsr()[rows]
+    return array[rows] if hasattr(array, "shape") else np.asarray(array)[rows]
+
+
+def in_order(X: Any, names: Sequence[str] | None) -> Any:
+    """A frame with its columns in the order that a model was fitted on; None leaves it as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.table import in_order
+    >>> in_order(pd.DataFrame({"a": [1], "b": [2]}), ["b", "a"]).columns.tolist()
+    ['b', 'a']
+    """
+    frame = nw.from_native(X, eager_only=True)
+    # LightGBM knows no blanks in names.
+    column_of = {name.replace(" ", "_"): name for name in map(str, frame.columns)}
+    wanted = [] if names is None else [name.replace(" ", "_") for name in names]
+    if names is None or wanted == list(column_of):
+        return X
+    if sorted(wanted) != sorted(column_of):
+        lacking = [name for name in wanted if name not in column_of]
+        what = f"X lacks {lacking[0]!r}" if lacking else f"X has {len(column_of)}"
+        raise InputError(f"The model was fitted on {len(wanted)} columns by name; {what}.")
+    return frame.select([column_of[name] for name in wanted]).to_native()
+
+
+def read_players(
+    groups: Groups | None, names: tuple[str, ...]
+) -> tuple[list[npt.NDArray[np.intp]], tuple[str, ...]]:
+    """The columns of each player and the players' names; ungrouped columns stand alone.
+
+    Examples
+    --------
+    >>> from shaff.data.table import read_players
+    >>> read_players({"both": ["a", "c"]}, ("a", "b", "c"))[1]
+    ('both', 'b')
+    """
+    if groups is None:
+        return [np.array([j]) for j in range(len(names))], names
+    if not isinstance(groups, Mapping):
+        raise InputTypeError("groups must map the name of each group to its list of columns.")
+    group_of: dict[int, str] = {}
+    for label, columns in groups.items():
+        if not list(columns):
+            raise InputError(f"The group {label!r} has no columns: name some, or leave it out.")
+        for j in (_column_index(c, names, f"groups[{label!r}]") for c in columns):
+            if j in group_of:
+                raise InputError(f"Column {names[j]!r} is in two groups.")
+            group_of[j] = str(label)
+    members: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        if j not in group_of and name in groups:
+            raise InputError(f"The group {name!r} has the name of a column outside of it.")
+        members.setdefault(group_of.get(j, name), []).append(j)
+    return [np.array(columns) for columns in members.values()], tuple(members)

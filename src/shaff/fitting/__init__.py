@@ -1,0 +1,1 @@
+"""One fit, from checked settings to the finished result."""

@@ -1,0 +1,237 @@
+"""Checkpoints: values of subsets as files in a folder, here or far, which a later run goes on from.
+
+A file holds one block of subsets with their values. It is written whole or not at all, and on
+reading its format, length and hash are checked: one that is damaged, or of another format, counts
+as none. What was summed over rows that come in blocks is a file too, the last one only.
+A name begins with the run's own (a hash of data, model and settings), so that many
+runs may share a folder, and those that ask the same share the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from shaff._util.files import replacing
+from shaff.errors import InputError, StorageError
+from shaff.protocols import Values
+from shaff.subsets import Subsets
+
+# What files begin with; then hash and length of the rest. Another version is another format.
+FORMAT = b"shaff checkpoint 2\n"
+SUFFIX, SUMS_SUFFIX = ".part", ".sums"
+Arrays = dict[str, npt.NDArray[Any]]
+_HEAD = len(FORMAT) + hashlib.sha256().digest_size + 8
+
+
+class Store(Protocol):
+    """Named bytes."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Of those that begin so, in order."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """All of it."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Whole or not at all."""
+        ...
+
+
+class LocalStore:
+    """A folder of this machine; it is made when it is not there."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def names(self, prefix: str) -> list[str]:
+        """Of whole files: those under way begin with a dot."""
+        return sorted(path.name for path in self.folder.glob(f"{prefix}*{SUFFIX}"))
+
+    def read(self, name: str) -> bytes:
+        """All of it."""
+        return (self.folder / name).read_bytes()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Under another name first."""
+        with replacing(self.folder / name) as temporary:
+            temporary.write_bytes(data)
+
+
+class RemoteStore:
+    """Any file system that fsspec knows, such as ``s3://bucket/folder``.
+
+    Objects of a bucket appear whole; elsewhere the hash tells a file that was cut off.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import fsspec
+        except ImportError:
+            raise InputError(
+                f'checkpoint={address!r} is read by fsspec: pip install "shaff[distributed]".'
+            ) from None
+        try:
+            self._system, self._root = fsspec.core.url_to_fs(address)
+        except (ImportError, ValueError) as error:
+            raise InputError(f"checkpoint={address!r}: {error}") from error
+        self._system.makedirs(self._root, exist_ok=True)
+
+    def names(self, prefix: str) -> list[str]:
+        """As they are now, not as they were."""
+        self._system.invalidate_cache()
+        found = self._system.ls(self._root, detail=False)
+        names = [str(path).rsplit("/", 1)[-1] for path in found]
+        return sorted(n for n in names if n.startswith(prefix) and n.endswith(SUFFIX))
+
+    def read(self, name: str) -> bytes:
+        """All of it."""
+        return bytes(self._system.cat_file(f"{self._root}/{name}"))
+
+    def write(self, name: str, data: bytes) -> None:
+        """At once."""
+        self._system.pipe_file(f"{self._root}/{name}", data)
+
+
+class Checkpoint:
+    """The evaluated blocks of one run.
+
+    Parameters
+    ----------
+    place : path or address
+        A folder, or what fsspec can open.
+    fingerprint : bytes
+        Of the run; see `fingerprint`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from shaff.fitting.checkpoint import Checkpoint
+    >>> from shaff.protocols import Values
+    >>> from shaff.subsets import Subsets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Checkpoint(folder, b"run").save(Values(Subsets.full(3), np.array([0.5])), False)
+    ...     [values.v.tolist() for values, with_rows in Checkpoint(folder, b"run").news()]
+    [[0.5]]
+    """
+
+    def __init__(self, place: str | os.PathLike[str], fingerprint: bytes) -> None:
+        self.place = os.fspath(place)
+        self._prefix = hashlib.sha256(fingerprint).hexdigest()[:24]
+        self._seen: set[str] = set()
+        with self._words_for_errors("written to"):
+            far = "://" in self.place
+            self._store: Store = RemoteStore(self.place) if far else LocalStore(self.place)
+
+    def news(self) -> Iterator[tuple[Values, bool]]:
+        """What this run, or another that shares the folder, has saved since the last look; and
+        whether influences are with it."""
+        with self._words_for_errors("read"):
+            names = [n for n in self._store.names(self._prefix) if n not in self._seen]
+        for name in names:
+            self._seen.add(name)
+            found = self._load(name)
+            if found is not None:
+                yield found
+
+    def save(self, values: Values, influences: bool) -> None:
+        """Write a block whole or not at all."""
+        name = self._name(values.subsets, influences) + SUFFIX
+        self._write(name, _arrays_of(values, influences))
+        self._seen.add(name)
+
+    def save_sums(self, subsets: Subsets, sums: Arrays) -> None:
+        """Write sums of these subsets in the place of those that were saved before."""
+        self._write(self._name(subsets) + SUMS_SUFFIX, sums)
+
+    def load_sums(self, subsets: Subsets) -> Arrays | None:
+        """The last that were saved, None if there are none, or no whole ones."""
+        return self._read(self._name(subsets) + SUMS_SUFFIX)
+
+    def _name(self, subsets: Subsets, influences: bool = False) -> str:
+        own = hashlib.sha256(bytes([influences]) + subsets.words.tobytes()).hexdigest()[:32]
+        return f"{self._prefix}-{own}"
+
+    def _load(self, name: str) -> tuple[Values, bool] | None:
+        arrays = self._read(name)
+        return None if arrays is None else values_of(arrays)
+
+    def _write(self, name: str, arrays: Arrays) -> None:
+        data = _to_bytes(arrays)
+        with self._words_for_errors("written to"):
+            self._store.write(name, data)
+
+    def _read(self, name: str) -> Arrays | None:
+        try:
+            return open_file(self._store.read(name))
+        except OSError:  # gone, or not to be read: evaluated again
+            return None
+
+    @contextmanager
+    def _words_for_errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageError(
+                f"The checkpoint {self.place} cannot be {what} ({reason}). What it holds is kept: "
+                "mend that and run again to go on from there."
+            ) from error
+
+
+def _to_bytes(arrays: Arrays) -> bytes:
+    body = io.BytesIO()
+    np.savez(body, **arrays)  # type: ignore[arg-type]
+    data = body.getvalue()
+    return FORMAT + hashlib.sha256(data).digest() + len(data).to_bytes(8, "little") + data
+
+
+def open_file(data: bytes) -> Arrays | None:
+    """What a file holds; None for what is not whole, or of another format."""
+    head, body = data[:_HEAD], data[_HEAD:]
+    expected = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
+    if head != expected:
+        return None
+    with np.load(io.BytesIO(body), allow_pickle=False) as saved:
+        return dict(saved)
+
+
+def _arrays_of(values: Values, influences: bool) -> Arrays:
+    arrays = {field.name: getattr(values, field.name) for field in fields(values)}
+    known = {name: array for name, array in arrays.items() if array is not None}
+    return {**known, "subsets": values.subsets.masks(), "with_rows": np.array(influences)}
+
+
+def values_of(arrays: Arrays) -> tuple[Values, bool] | None:
+    """A block of values, and whether influences are with it."""
+    if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
+        return None  # of a version that knows more
+    with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")
+    return Values(Subsets.from_masks(masks), **arrays), with_rows
+
+
+def fingerprint(*parts: Any) -> bytes:
+    """A hash of arrays, models and plain settings, the same in every process.
+
+    Examples
+    --------
+    >>> from shaff.fitting.checkpoint import fingerprint
+    >>> fingerprint([1, 2], "a") == fingerprint([1, 2], "a")
+    True
+    """
+    digest: str = joblib.hash(parts, hash_name="sha1")
+    return digest.encode()

@@ -1,0 +1,1 @@
+"""What is computed about the data besides the effects, for notes and reports."""

@@ -1,0 +1,324 @@
+"""From a game that was played to the values of single rows (docs/theory.md, section 14).
+
+Step 3 is linear: what it makes of v(U) it makes of any game on the same subsets. The game of a row
+x is m_U(x), the mean of y given what is known of x, less the mean of y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import FloatArray, IntpArray
+from shaff._util.words import counted
+from shaff.data.new_rows import NewRows
+from shaff.data.problem import Problem
+from shaff.errors import InputError, InputTypeError
+from shaff.fitting.evaluator import Evaluator
+from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
+from shaff.results.direction import Shape, negligible
+from shaff.results.local import LocalEffects
+from shaff.screening import OTHERS, PlayerSelection
+from shaff.subsets import Subsets
+
+# Predictions that are held at a time, and rows: memory only (`benchmarks.local --memory`).
+MAX_NUMBERS = 2**22
+MAX_ROWS = 2**16
+# Subsets at a time: fewer share less of what is prepared for the rows (`benchmarks.local`).
+MAX_SUBSETS, MIN_SUBSETS = 64, 16
+# A solver whose weights are off by more than this does not share out what it is given.
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantGame:
+    """An outcome that does not vary: all rows are predicted by the mean.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was read.
+    """
+
+    problem: Problem
+
+    def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
+        """Values of 0 for further rows, or for the rows of the problem."""
+        problem = self.problem
+        X = problem.X if new is None else new.X
+        base = _mean(problem)
+        zeros = np.zeros((len(X), len(problem.players), len(base)))
+        shares = _Shares(zeros, np.tile(base, (len(X), 1)), zeros if errors else None)
+        local = _local(shares, problem, problem, X, is_training=new is None)
+        return replace(local, notes=() if new is None else new.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGame:
+    """What a fit leaves for further questions: a game, its solution, and what it was asked so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was read.
+    selection : PlayerSelection
+    game : Game
+    columns : int array or None
+        Of the problem, that the selection was chosen from; None means all.
+    evaluator : Evaluator
+        That knows what has been evaluated.
+    context : DesignContext
+        What the design knew.
+    subsets : Subsets
+        What step 3 was given; the full set is not among them.
+    effects : Effects
+        What it made of them.
+    """
+
+    problem: Problem
+    selection: PlayerSelection
+    game: Game
+    columns: IntpArray | None
+    evaluator: Evaluator
+    context: DesignContext
+    subsets: Subsets
+    effects: Effects
+
+    @one_blas_thread
+    def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
+        """Values of further rows, or of the rows of the problem, out of sample."""
+        X = self._training_rows if new is None else new.X
+        rows = None if new is None else self._as_played(X)
+        shares = self._shares(rows, len(X), _mean(self._fitted_game), errors)
+        local = _local(shares, self.problem, self._fitted_game, X, new is None)
+        return replace(local, notes=self._notes(local, new))
+
+    @property
+    def _fitted_game(self) -> Problem:
+        """What is explained, which may be what a model says instead of y."""
+        return self.game.problem or self.selection.problem
+
+    @property
+    def _training_rows(self) -> FloatArray:
+        """As they were read; a model may have labelled more than these."""
+        X = self.problem.X
+        return X if len(X) == len(self._fitted_game.X) else self._fitted_game.X
+
+    @property
+    def _has_others(self) -> bool:
+        return len(self.selection.others) > 0
+
+    def _as_played(self, X: FloatArray) -> FloatArray:
+        """Rows as the value function knows them."""
+        rows = self.selection.rows(X if self.columns is None else X[:, self.columns])
+        return rows if self.game.encode is None else self.game.encode(rows)
+
+    def _shares(
+        self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
+    ) -> _Shares:
+        """Values of everybody, block by block of the rows."""
+        weights = checked_map(self.effects)
+        design = _checked_design(self.effects) if errors else None
+        if rows is None:
+            whole = self._share_out(None, n_rows, base, weights, design)
+        else:
+            blocks = [rows[some] for some in _slices(len(rows), MAX_ROWS)]
+            parts = [self._share_out(some, len(some), base, weights, design) for some in blocks]
+            whole = _Shares.joined(parts)
+        if not self._has_others:
+            return whole
+        n_names = len(self.selection.names)
+        return whole.spread(np.append(self.selection.kept, n_names), n_names + 1)
+
+    def _share_out(
+        self,
+        rows: FloatArray | None,
+        n_rows: int,
+        base: FloatArray,
+        weights: FloatArray,
+        design: DesignError | None,
+    ) -> _Shares:
+        """Subset by subset, so that the bits do not depend on how many are worked on at once."""
+        values = np.zeros((len(weights), n_rows, len(base)))
+        residuals = np.zeros((0 if design is None else len(design.residual_map), *values.shape[1:]))
+        last = np.zeros(values.shape[1:])
+        for k, means in self._means(rows, n_rows * len(base)):
+            last = means - base
+            _add(values, weights[:, k], last)
+            if design is not None:
+                _add(residuals, design.residual_map[:, k], last)
+        # The last is the set of all. Rounding goes to those who have a share.
+        shares = np.abs(weights).max(axis=1, initial=0.0) > 0
+        values[shares] += (last - values.sum(axis=0)) / max(shares.sum(), 1)
+        found = _Shares(values.transpose(1, 0, 2), last + base)
+        if design is None:
+            return found
+        square = (residuals**2).mean(axis=0) if len(residuals) else np.zeros(values.shape[1:])
+        error = np.sqrt(design.variances[:, None, None] * square)
+        return replace(found, errors=error.transpose(1, 0, 2))
+
+    def _means(self, rows: FloatArray | None, size: int) -> Iterator[tuple[int, FloatArray]]:
+        """Conditional means of each subset and at last of all, shape (n_rows, n_outputs)."""
+        predict = getattr(self.game.values, "predict", None)
+        if predict is None:
+            raise InputTypeError(
+                f"{self.game.name!r} values tell no conditional means: no row can be explained."
+            )
+        full = Subsets.full(self.subsets.n_players)
+        subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
+        at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
+        for block in _slices(len(subsets), at_once):
+            yield from enumerate(predict(subsets[block], rows), block.start)
+
+    def _notes(self, local: LocalEffects, new: NewRows | None) -> tuple[str, ...]:
+        notes = list(() if new is None else new.notes)
+        lost = int(np.isnan(local.predictions.reshape(local.n_rows, -1)).any(axis=1).sum())
+        if lost:
+            notes.append(f"{counted(lost, 'row')} cannot be predicted out of sample: NaN.")
+        if self._has_others:
+            notes.append(
+                f"{counted(len(self.selection.others), 'screened player')} did not play by name: "
+                f"0 in each row. What they say together is the value of {OTHERS!r}, the last."
+            )
+        return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """Values of shape (n_rows, n_players, n_outputs), predictions of shape (n_rows, n_outputs)
+    and perhaps the errors of the values."""
+
+    values: FloatArray
+    predictions: FloatArray
+    errors: FloatArray | None = None
+
+    @classmethod
+    def joined(cls, parts: list[_Shares]) -> _Shares:
+        """Block after block of rows."""
+        errors = [part.errors for part in parts if part.errors is not None]
+        return cls(
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.predictions for part in parts]),
+            np.concatenate(errors) if errors else None,
+        )
+
+    def spread(self, places: IntpArray, n_players: int) -> _Shares:
+        """Among more players, of whom the others have nothing."""
+
+        def among(array: FloatArray) -> FloatArray:
+            out = np.zeros((len(array), n_players, array.shape[2]))
+            out[:, places] = array
+            return out
+
+        errors = None if self.errors is None else among(self.errors)
+        return _Shares(among(self.values), self.predictions, errors)
+
+
+def _mean(problem: Problem) -> FloatArray:
+    return np.asarray(np.average(problem.y, axis=0, weights=problem.weight))
+
+
+def _local(
+    shares: _Shares, problem: Problem, played: Problem, X: FloatArray, is_training: bool
+) -> LocalEffects:
+    """Under the names of a problem as it was read; ``played`` says what is explained."""
+    target, base = played.target, _mean(played)
+    data, levels = _display(problem, X)
+    n_more = shares.values.shape[1] - data.shape[1]
+    outputs = target.outputs or tuple(f"y{k}" for k in range(len(base)))
+    several = LocalEffects(
+        names=(*problem.player_names, *[OTHERS] * n_more),
+        values=shares.values,
+        base=base,
+        predictions=shares.predictions,
+        data=np.hstack([data, np.full((len(X), n_more), np.nan)]),
+        levels=levels,
+        outputs=outputs if len(base) > 1 else ("",),
+        target=target.name,
+        standard_errors=shares.errors,
+        rows=problem.places if is_training and len(X) == len(problem.X) else None,
+        is_training=is_training,
+        negligible=_negligible(played, base),
+    )
+    if len(base) > 1:
+        return several
+    # Of two classes the probability of the second is explained.
+    return replace(several.of(""), output=None if target.classes is None else target.classes[1])
+
+
+def _negligible(problem: Problem, mean: FloatArray) -> float:
+    variances = np.average((problem.y - mean) ** 2, axis=0, weights=problem.weight)
+    return negligible(len(problem.X), float(np.sqrt(variances.max())))
+
+
+def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
+    """What the players have in rows, and the names of their categories."""
+    data = np.full((len(X), len(problem.players)), np.nan)
+    levels = {}
+    for k, columns in enumerate(problem.players):
+        if len(columns) == 1:
+            data[:, k] = X[:, columns[0]]
+            known = problem.table.levels.get(problem.table.names[columns[0]])
+            if known is not None:
+                levels[problem.player_names[k]] = tuple(map(str, known))
+    return data, levels
+
+
+def shapes_of(
+    selection: PlayerSelection, effects: Effects, means: npt.NDArray[np.float32] | None
+) -> dict[str, Shape] | None:
+    """Which way y goes as each player of one column of numbers grows, by its name; None where that
+    is not known, or has several answers.
+
+    ``means`` are those of `shaff.protocols.Values`, of all players first.
+    """
+    if means is None or effects.linear_map is None or means.shape[2] > 1:
+        return None
+    problem = selection.problem
+    mean, rows = _mean(problem), some_rows(len(problem.X))
+    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) + (problem.y.mean() - mean)
+    values, least = effects.linear_map @ centred, _negligible(problem, mean)
+    found = {}
+    for k, player in enumerate(selection.kept):
+        columns = problem.players[k]
+        if len(columns) == 1 and not problem.categorical[columns[0]]:
+            shape = Shape.of(problem.X[rows, columns[0]], values[k], least)
+            found[selection.names[player]] = shape
+    return {name: shape for name, shape in found.items() if shape is not None}
+
+
+def checked_map(effects: Effects) -> FloatArray:
+    """The linear map of a solution that shares out all that is given to it."""
+    if effects.linear_map is None:
+        raise InputError("This solver has no linear map: it cannot share out single predictions.")
+    total = effects.linear_map.sum(axis=0)
+    total[-1] -= 1.0
+    if np.abs(total).max() > SUM_TOLERANCE:
+        raise InputError(
+            "This solver does not share out the whole: its indices do not sum to what is "
+            "explained, and single predictions have no such parts."
+        )
+    return effects.linear_map
+
+
+def _checked_design(effects: Effects) -> DesignError:
+    if effects.design is None:
+        raise InputError(
+            'Errors of local values need solver="gaussian_process" (that of the default design), '
+            "which knows what not evaluated subsets leave open."
+        )
+    return effects.design
+
+
+def _add(total: FloatArray, weights: FloatArray, means: FloatArray) -> None:
+    """Of one subset. Row by row of players: each sum is made in the order of the subsets."""
+    for k in np.flatnonzero(weights):
+        total[k] += weights[k] * means
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]

@@ -1,0 +1,68 @@
+"""What a result says of its certainty: intervals, ranks, differences."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shaff._util.typing import FloatArray, IntpArray
+
+
+class ConfidenceInterval(NamedTuple):
+    """Bounds of one interval per player.
+
+    Parameters
+    ----------
+    low, high : float arrays of shape (n_players,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.results.intervals import ConfidenceInterval
+    >>> low, high = ConfidenceInterval(np.array([0.1]), np.array([0.3]))
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+
+class RankInterval(NamedTuple):
+    """The best and the worst rank of each player that the data leave open; 1 is the largest effect.
+
+    Parameters
+    ----------
+    best, worst : int arrays of shape (n_players,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.results.intervals import RankInterval
+    >>> best, worst = RankInterval(np.array([1, 2]), np.array([1, 2]))
+    """
+
+    best: IntpArray
+    worst: IntpArray
+
+
+class Difference(NamedTuple):
+    """How much larger one effect is than another.
+
+    Parameters
+    ----------
+    estimate, standard_error : float
+    low, high : float
+        Interval of the difference.
+    p_value : float
+        Of "the two effects are equal", two-sided.
+
+    Examples
+    --------
+    >>> from shaff.results.intervals import Difference
+    >>> Difference(0.1, 0.02, 0.06, 0.14, 1e-6).estimate
+    0.1
+    """
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    p_value: float

@@ -1,0 +1,269 @@
+"""The selection of a game of many: who plays by name, and who is one of "all others"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtri
+
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
+from shaff._util.work import run_tasks
+from shaff.data.folds import Fold
+from shaff.data.problem import Problem, Views
+from shaff.data.table import Table
+from shaff.protocols import RowPass, ValueFunction, Values
+from shaff.screening.choice import (
+    MOST,
+    Scout,
+    Screened,
+    choose,
+    fewest_of,
+    found_p_values,
+    named,
+)
+from shaff.screening.others import Others, fit_others
+from shaff.screening.tests import ColumnTests, all_ranks
+from shaff.subsets import Subsets
+
+OTHERS = "all others"
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerSelection:
+    """A problem as it is played.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its players are those of ``kept``, in their order, and "all others" if there are any.
+    names : tuple of str
+        Of everybody.
+    kept : int array
+        Who plays by name.
+    correlations : float array of shape (n_names,)
+        The largest correlation with y that one of the others has shown; NaN for who plays.
+    columns : int array or None
+        Of the table, that the learners see as they are; None means all.
+    scores : list of Others
+        What the learners see besides, fold by fold.
+    """
+
+    problem: Problem
+    names: tuple[str, ...]
+    kept: IntpArray
+    correlations: FloatArray
+    columns: IntpArray | None = None
+    scores: list[Others] = field(default_factory=list)
+
+    @classmethod
+    def everybody(cls, problem: Problem) -> PlayerSelection:
+        """All play by name."""
+        n_players = len(problem.players)
+        return cls(problem, problem.player_names, np.arange(n_players), np.full(n_players, np.nan))
+
+    @property
+    def others(self) -> IntpArray:
+        """Who does not play by name."""
+        return np.flatnonzero(~np.isnan(self.correlations))
+
+    def rows(self, X: FloatArray) -> FloatArray:
+        """Rows of the table as the learners see them."""
+        if self.columns is None:
+            return X
+        return np.hstack([X[:, self.columns], *(others.score(X) for others in self.scores)])
+
+    def one_column_each(self) -> FloatArray | None:
+        """The players' columns, that of "all others" as each row's fold scores it; None where a
+        player has several."""
+        problem, players = self.problem, self.problem.players
+        columns = [player[0] for player in players]
+        single = [len(player) == 1 for player in players]
+        if not all(single[: len(self.kept)]):
+            return None
+        X = problem.X[:, columns].copy()
+        if all(single):
+            return X
+        if problem.views is None or problem.y.shape[1] > 1:
+            return None
+        for k, fold in enumerate(problem.folds(problem.views.seeds[0])):
+            X[fold.test, -1] = problem.X[fold.test, players[-1][k]]
+        return X
+
+
+def select_players(problem: Problem, seeds: list[int], size: int | None = None) -> PlayerSelection:
+    """Screen inside each fold of each run, on its training rows.
+
+    Whoever a fold keeps plays; of many those that most folds keep, see `named`. The learner of a
+    fold sees the columns that its own screen has kept, and one score of all others by a ridge
+    regression on its training rows: so neither choice nor score has seen the rows that v is
+    measured on. Columns that a fold has kept, but that do not play by name, are with all others.
+
+    Parameters
+    ----------
+    problem : Problem
+    seeds : list of int
+        Of the runs.
+    size : int or None
+        How many a fold keeps; None keeps those that tests find, at least 25 or one for every 1000
+        of its rows, and 60 at most.
+    """
+    folds = [fold for seed in seeds for fold in problem.folds(seed)]
+    screen = _Screen(problem, size)
+    found = run_tasks(_Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs)
+    plays = named(found, max(MOST, screen.most))
+    if plays.all():
+        return PlayerSelection.everybody(problem)
+    chosen = [own.kept for own in found]
+    scores = [(fold, kept, k) for k, (fold, kept) in enumerate(zip(folds, chosen, strict=True))]
+    fits = run_tasks(_scored, problem, scores, problem.n_jobs)
+    return _selection(problem, seeds, folds, plays, chosen, fits)
+
+
+def select_together(problem: Problem, size: int | None = None) -> PlayerSelection:
+    """For models that see all columns anyhow: a screen on all rows decides who plays by name; the
+    columns of the others are one player, see `GroupedValues`."""
+    plays = _Screen(problem, size).of_rows(np.flatnonzero(problem.has_weight)).kept
+    if plays.all():
+        return PlayerSelection.everybody(problem)
+    kept = np.flatnonzero(plays)
+    players = [problem.players[k] for k in kept]
+    rest = np.concatenate([problem.players[k] for k in np.flatnonzero(~plays)])
+    players.append(np.setdiff1d(rest, np.concatenate(players)))
+    names = (*(problem.player_names[k] for k in kept), OTHERS)
+    played = replace(problem, players=players, player_names=names)
+    return PlayerSelection(played, problem.player_names, kept, _correlations(problem, plays))
+
+
+class GroupedValues:
+    """A value function of all inputs on a selection: "all others" enter together or not at all.
+
+    Parameters
+    ----------
+    values : ValueFunction
+        Of everybody.
+    selection : PlayerSelection
+    """
+
+    def __init__(self, values: ValueFunction, selection: PlayerSelection) -> None:
+        self._values, self._selection = values, selection
+        self.n_players = len(selection.problem.players)
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Evaluate each subset."""
+        return replace(
+            self._values.values(self._of_everybody(subsets), influences=influences),
+            subsets=subsets,
+        )
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Conditional means, shape (n_subsets, n_rows, n_outputs)."""
+        return self._values.predict(self._of_everybody(subsets), rows)
+
+    def over_rows(self, subsets: Subsets) -> RowPass:
+        """See `RowPass`; for value functions that have one."""
+        found: RowPass = self._values.over_rows(self._of_everybody(subsets))  # type: ignore[attr-defined]
+        return found
+
+    def recall(self, values: Values) -> None:
+        """What was evaluated elsewhere; for value functions that have a memory."""
+        recall = getattr(self._values, "recall", None)
+        if recall is not None:
+            recall(replace(values, subsets=self._of_everybody(values.subsets)))
+
+    def _of_everybody(self, subsets: Subsets) -> Subsets:
+        given = subsets.masks()
+        masks = np.zeros((len(subsets), len(self._selection.names)), dtype=bool)
+        masks[:, self._selection.kept] = given[:, :-1]
+        masks[:, self._selection.others] = given[:, -1:]
+        return Subsets.from_masks(masks)
+
+
+class _Screen:
+    """Screens of some rows of a problem, with all that is known of its columns without y."""
+
+    def __init__(self, problem: Problem, size: int | None) -> None:
+        self._problem = problem
+        self._tests = ColumnTests(problem.X, problem.categorical, all_ranks(problem.X))
+        self._scout = Scout(problem.X)
+        self._size, self.most = size, MOST if size is None else size
+
+    def of_rows(self, rows: IntArray) -> Screened:
+        """Of those among them that count."""
+        problem = self._problem
+        rows, players = rows[problem.has_weight[rows]], problem.players
+        tests, y = self._tests.take(rows), problem.y
+        fewest = fewest_of(len(rows)) if self._size is None else self._size
+        p_values = found_p_values(tests, y[rows], players, fewest)
+        gains = self._scout.gains(rows, y, problem.seed)
+        return choose(p_values, players, gains, fewest, self.most)
+
+
+def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:
+    hidden = np.flatnonzero(~_columns_of(problem, kept))
+    return fit_others(problem, fold.train, hidden, seed)
+
+
+def _columns_of(problem: Problem, players: BoolArray) -> BoolArray:
+    mask = np.zeros(problem.X.shape[1], dtype=bool)
+    for k in np.flatnonzero(players):
+        mask[problem.players[k]] = True
+    return mask
+
+
+def _selection(
+    problem: Problem,
+    seeds: list[int],
+    folds: list[Fold],
+    plays: BoolArray,
+    chosen: list[BoolArray],
+    fits: list[tuple[Others, FloatArray]],
+) -> PlayerSelection:
+    n_outputs = problem.y.shape[1]
+    seen = _columns_of(problem, plays | np.any(chosen, axis=0))
+    columns = np.flatnonzero(seen)
+    scores = np.hstack([score for _, score in fits])
+    views = {
+        Views.key(fold.train, len(problem.X)): np.concatenate(
+            [_columns_of(problem, own)[columns], np.arange(scores.shape[1]) // n_outputs == k]
+        )
+        for k, (fold, own) in enumerate(zip(folds, chosen, strict=True))
+    }
+    table = _with_scores(problem.table, columns, scores)
+    kept = np.flatnonzero(plays)
+    players = [np.searchsorted(columns, problem.players[k]) for k in kept]
+    unnamed = np.flatnonzero(~_columns_of(problem, plays)[columns])
+    # The scores come first: see `PlayerSelection.one_column_each`.
+    players.append(np.concatenate([len(columns) + np.arange(scores.shape[1]), unnamed]))
+    played = replace(
+        problem,
+        frame=table.X,
+        table=table,
+        players=players,
+        player_names=(*(problem.player_names[k] for k in kept), OTHERS),
+        views=Views(seeds, views),
+    )
+    others = [fit for fit, _ in fits]
+    correlations = _correlations(problem, plays)
+    return PlayerSelection(played, problem.player_names, kept, correlations, columns, others)
+
+
+def _with_scores(table: Table, columns: IntpArray, scores: FloatArray) -> Table:
+    """Some columns of a table, then the scores."""
+    n_scores = scores.shape[1]
+    return Table(
+        np.hstack([table.X[:, columns], scores]),
+        (*(table.names[j] for j in columns), *(OTHERS for _ in range(n_scores))),
+        np.concatenate([table.categorical[columns], np.zeros(n_scores, dtype=bool)]),
+        table.notes,
+    )
+
+
+def _correlations(problem: Problem, plays: BoolArray) -> FloatArray:
+    """As large as the best test of each player over all rows says; NaN for who plays."""
+    rows = problem.has_weight
+    tests = ColumnTests(problem.X[rows], problem.categorical)
+    p_values = found_p_values(tests, problem.y[rows], problem.players)
+    squared = chdtri(1, np.clip(p_values, 1e-300, 1.0)) / rows.sum()
+    return np.where(plays, np.nan, np.sqrt(np.minimum(squared, 1.0)))

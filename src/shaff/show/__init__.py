@@ -1,0 +1,1 @@
+"""How results are shown: sentences, text, notebook, plots, report."""

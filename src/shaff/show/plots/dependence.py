@@ -1,0 +1,81 @@
+"""Which inputs go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff.data.summary import cluster_order
+from shaff.errors import InputError
+from shaff.show.plots.display import INK, Display, dress, set_title
+from shaff.show.plots.labels import make_labels
+
+if TYPE_CHECKING:
+    from shaff.results.effects import EffectsResult
+
+
+@dataclass(eq=False, repr=False)
+class DependenceDisplay(Display):
+    """How much each pair of columns tells of each other; those that go together stand together.
+
+    Parameters
+    ----------
+    names : tuple of str
+    association : float array of shape (n_columns, n_columns)
+        From -1 to 1, see `shaff.data.summary.associations`; the first columns matter most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.plots import DependenceDisplay
+    >>> display = DependenceDisplay(("a", "b"), np.array([[1.0, 0.8], [0.8, 1.0]])).plot()
+    >>> display.ax_.get_title(loc="left")
+    'Which inputs go together'
+    """
+
+    names: tuple[str, ...]
+    association: FloatArray
+
+    @classmethod
+    def from_result(cls, result: EffectsResult) -> DependenceDisplay:
+        """Of a result that knows its data."""
+        if result.data is None:
+            raise InputError("This result does not say how its inputs go together.")
+        names = tuple(column.name for column in result.data.columns)
+        return cls(names, result.data.association)
+
+    def _size(self, max_players: int) -> tuple[float, float]:
+        side = 2.6 + 0.26 * min(len(self.names), max_players)
+        return side + 1.0, side
+
+    def _draw(self, ax: Any, max_players: int) -> None:
+        first = self.association[:max_players, :max_players]
+        order = cluster_order(first)
+        names = make_labels([self.names[j] for j in order])
+        image = ax.imshow(first[np.ix_(order, order)], cmap="RdBu", vmin=-1, vmax=1)
+        dress(ax)
+        ax.set_xticks(range(len(names)), names, rotation=90)
+        ax.set_yticks(range(len(names)), names)
+        for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
+            label.set_parse_math(False)
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-1, 0, 1])
+        bar.ax.set_yticklabels(["opposite", "nothing", "together"], fontsize=9, color=INK)
+        bar.ax.tick_params(length=0)
+        bar.outline.set_visible(False)
+        set_title(ax, "Which inputs go together")
+
+    def _columns(self) -> dict[str, Any]:
+        one, other = np.triu_indices(len(self.names), 1)
+        found = self.association[one, other]
+        order = np.argsort(-np.abs(found), kind="stable")
+        return {
+            "one": [self.names[j] for j in one[order]],
+            "other": [self.names[j] for j in other[order]],
+            "association": found[order],
+        }
+
+    def __repr__(self) -> str:
+        return f"DependenceDisplay({len(self.names)} columns)"

@@ -1,0 +1,243 @@
+"""Bars with intervals: the picture of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff._util.words import decimals, shortened
+from shaff.errors import InputError
+from shaff.show.plots.display import (
+    BLUE,
+    GREY,
+    INK,
+    PALE,
+    Display,
+    dress_rows,
+    rows_size,
+    set_title,
+)
+from shaff.show.plots.labels import make_labels, unfolded
+from shaff.show.plots.sobol import draw_indices
+
+if TYPE_CHECKING:
+    from shaff.results.effects import EffectsResult
+
+_ALPHA = 0.05
+# Width of the panel of Sobol indices beside that of the bars.
+_PANEL = 0.45
+# Inches that a number beside a bar takes, and the part of the axes that it may take.
+_NUMBER, _NUMBER_PART = 0.62, (0.1, 0.4)
+
+
+@dataclass(eq=False, repr=False)
+class EffectsDisplay(Display):
+    """Bar chart of Shapley effects, largest first.
+
+    Parameters
+    ----------
+    names : tuple of str
+    effects : float array of shape (n_players,)
+    low, high : float arrays of shape (n_players,) or None
+        Interval of each player's raw effect.
+    first_order, total : float arrays of shape (n_players,) or None
+        Sobol indices, for a panel of their own; NaN leaves out a player.
+    explained_variance : float
+    target : str or None
+    p_values : float array of shape (n_players,) or None
+        Of "the effect is 0"; the bars of players with more than 0.05 are pale.
+    level : float, default=0.95
+        Of the intervals.
+    members : dict of tuples of str
+        The columns of players that have several.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.plots import EffectsDisplay
+    >>> display = EffectsDisplay(("age", "bmi"), np.array([0.1, 0.3]), explained_variance=0.4)
+    >>> [label.get_text() for label in display.plot().ax_.get_yticklabels()]
+    ['bmi', 'age']
+    """
+
+    names: tuple[str, ...]
+    effects: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    first_order: FloatArray | None = None
+    total: FloatArray | None = None
+    explained_variance: float = np.nan
+    target: str | None = None
+    p_values: FloatArray | None = None
+    level: float = 0.95
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def from_result(cls, result: EffectsResult, level: float = 0.95) -> EffectsDisplay:
+        """The chart of a result, with its intervals at `level` and Holm's p-values if it has
+        them."""
+        has_errors = result.standard_error is not None
+        low, high = result.confidence_interval(level) if has_errors else (None, None)
+        return cls(
+            result.names,
+            result.effects,
+            low,
+            high,
+            result.first_order,
+            result.total,
+            result.explained_variance,
+            result.target,
+            None if result.p_values is None else result.null_test(),
+            level,
+            {} if result.data is None else result.data.groups,
+        )
+
+    def plot(self, ax: Any = None, max_players: int = 20, *, sobol: bool = False) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; None makes a new figure.
+        max_players : int, default=20
+            Bars; the players left over share one more.
+        sobol : bool, default=False
+            Draw first-order and total Sobol indices, where there are any, in a panel of their own
+            to the right: they may be many times as large as the effects. Needs a new figure.
+
+        Returns
+        -------
+        self
+        """
+        if sobol and ax is not None:
+            raise InputError(
+                "sobol=True draws two panels: leave out ax, or draw a SobolDisplay into it."
+            )
+        return self._plot(ax, max_players, sobol=sobol and self._has_indices)
+
+    @property
+    def _has_indices(self) -> bool:
+        indices = (self.first_order, self.total)
+        return any(array is not None and np.isfinite(array).any() for array in indices)
+
+    def _widths(self, sobol: bool = False) -> tuple[float, ...]:
+        return (1.0, _PANEL) if sobol else (1.0,)
+
+    def _size(self, max_players: int, sobol: bool = False) -> tuple[float, float]:
+        return rows_size(min(len(self.names), max_players + 1), 9.5 if sobol else 7.0)
+
+    def _draw(self, ax: Any, max_players: int, sobol: bool = False) -> None:
+        shown = self._largest(max_players)
+        _draw_bars(ax, shown, n_rest=max(0, len(self.names) - max_players))
+        dress_rows(ax, shown.names)
+        _draw_values(ax, shown.effects)
+        ax.set_xlabel(_caption(shown), fontsize=9, color=INK)
+        set_title(ax, self._title())
+        if sobol:
+            panel = ax.figure.axes[1]
+            draw_indices(panel, shown.first_order, shown.total, None)
+            dress_rows(panel, [""] * len(shown.names))
+            panel.set_xlabel("Sobol indices", fontsize=9, color=INK)
+
+    def _columns(self) -> dict[str, Any]:
+        order = np.argsort(-self.effects, kind="stable")
+        arrays = ("low", "high", "first_order", "total", "p_values")
+        given = {"effect": self.effects, **{name: getattr(self, name) for name in arrays}}
+        columns = {name: array[order] for name, array in given.items() if array is not None}
+        return {"player": [self.names[j] for j in order], **columns}
+
+    def __repr__(self) -> str:
+        return f"EffectsDisplay({len(self.names)} players, on {self.target or 'y'})"
+
+    def _largest(self, max_players: int) -> EffectsDisplay:
+        """The same display in drawing order, with the players past `max_players` as one."""
+        order = np.argsort(-self.effects, kind="stable")
+        kept, rest = order[:max_players], order[max_players:]
+        names = make_labels([self.names[j] for j in kept])
+        for k, j in enumerate(kept):
+            if self.names[j] in self.members:
+                names[k] = unfolded(names[k], self.members[self.names[j]])
+
+        def cut(array: FloatArray | None, last: float = np.nan) -> FloatArray | None:
+            if array is None:
+                return None
+            return np.append(array[kept], [last] if len(rest) else [])
+
+        if len(rest):
+            names.append(f"{len(rest)} others")
+        effects = cut(self.effects, float(self.effects[rest].sum()))
+        assert effects is not None
+        return replace(
+            self,
+            names=tuple(names),
+            effects=effects,
+            low=cut(self.low),
+            high=cut(self.high),
+            first_order=cut(self.first_order),
+            total=cut(self.total),
+            p_values=cut(self.p_values, 0.0),
+        )
+
+    def _title(self) -> str:
+        target = "y" if self.target is None else shortened(self.target)
+        return f"Shapley effects on {target}"
+
+
+def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
+    rows = np.arange(len(shown.names))
+    colors = [PALE if pale else BLUE for pale in _unsure(shown)]
+    if n_rest:
+        colors[-1] = GREY
+    ax.barh(rows, shown.effects, height=0.68, color=colors, zorder=2)
+    if shown.low is not None and shown.high is not None:
+        # The interval is that of the raw effect, so it need not be centred on the bar.
+        ax.hlines(rows, shown.low, shown.high, color=INK, linewidth=1.3, zorder=4)
+
+
+def _unsure(shown: EffectsDisplay) -> list[bool]:
+    """Which bars are not significantly above 0; none if that was not tested."""
+    if shown.p_values is None:
+        return [False] * len(shown.names)
+    return [bool(p > _ALPHA) for p in shown.p_values]
+
+
+def _draw_values(ax: Any, effects: FloatArray) -> None:
+    """The number of each bar at the right edge of the axes, which make room for it: outside it
+    would lie on the next subplot."""
+    width = ax.get_window_extent().width / ax.figure.dpi
+    part = float(np.clip(_NUMBER / max(width, 1e-6), *_NUMBER_PART))
+    left, right = ax.get_xlim()
+    ax.set_xticks([tick for tick in ax.get_xticks() if left <= tick <= right])
+    ax.set_xlim(left, left + (right - left) / (1 - part))
+    digits = decimals(float(np.abs(effects).max(initial=0.0)))
+    for row, effect in enumerate(effects):
+        text = f"{effect:z.{digits}f}".replace("-", "−")
+        ax.text(1, row, text, transform=ax.get_yaxis_transform(), ha="right",
+                va="center_baseline", fontsize=9, color=INK)  # fmt: skip
+
+
+def _caption(shown: EffectsDisplay) -> str:
+    """What the axis is, and a key to what is drawn."""
+    together = shown.explained_variance
+    digits = decimals(float(np.abs(shown.effects).max(initial=0.0)))
+    suffix = "" if np.isnan(together) else f" (all inputs together: {together:.{digits}f})"
+    if together <= 0:
+        suffix = " (nothing is explained out of sample)"
+    key = []
+    if shown.low is not None:
+        key.append(f"line: {100 * shown.level:g} % interval")
+    # A bar that is too short to be seen is not seen to be pale.
+    visible = 0.005 * np.abs(shown.effects).max(initial=0.0)
+    pale = zip(_unsure(shown), shown.effects, strict=True)
+    if any(unsure and abs(effect) > visible for unsure, effect in pale):
+        key.append("pale: not significantly above 0")
+    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key))))

@@ -1,0 +1,158 @@
+"""Which pairs of inputs tell more together than apart, and which tell the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaff._util.statistics import by_strongest_pair, symmetric
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff._util.words import decimals, shortened
+from shaff.show.plots.display import GRID, INK, Display, dress, set_title
+from shaff.show.plots.labels import make_labels
+
+if TYPE_CHECKING:
+    from shaff.results.interactions import Interactions
+
+# Numbers are written into the cells of so few players, marks into those of more.
+_WITH_NUMBERS = 12
+# Of pairs that may not interact at all; and how far the colours go, short of the darkest.
+_PALE, _DEEPEST = 0.45, 0.8
+# Longer names below the columns are turned.
+_SHORT = 4
+
+
+@dataclass(eq=False, repr=False)
+class InteractionsDisplay(Display):
+    """Heat map of interactions; the players of the strongest pairs stand first.
+
+    Parameters
+    ----------
+    names : tuple of str
+    values : float array of shape (n_players, n_players)
+        Symmetric; its diagonal is not drawn.
+    low, high : float arrays of shape (n_players, n_players) or None
+        Intervals; pairs whose interval holds 0 are written in grey, or not marked.
+    target : str or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.plots import InteractionsDisplay
+    >>> values = np.array([[0.0, 0.01, 0.0], [0.01, 0.0, 0.2], [0.0, 0.2, 0.0]])
+    >>> display = InteractionsDisplay(("a", "b", "c"), values).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['c', 'a']
+    """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    target: str | None = None
+
+    @classmethod
+    def from_interactions(cls, found: Interactions, level: float = 0.95) -> InteractionsDisplay:
+        """Of the players whose pairs were looked at, with intervals if there are errors."""
+        n = len(found.looked_at)
+        names = tuple(found.names[j] for j in found.looked_at)
+        display = cls(names, symmetric(found.pair_values, n), target=found.target)
+        if found.pair_errors is not None:
+            bounds = found.confidence_interval(level)
+            display.low, display.high = (symmetric(bound, n) for bound in bounds)
+        return display
+
+    def _size(self, max_players: int) -> tuple[float, float]:
+        n = min(len(self.names), max_players)
+        cell = 0.52 if n <= _WITH_NUMBERS else 0.26
+        return 4.2 + cell * n, 2.4 + cell * n
+
+    def _draw(self, ax: Any, max_players: int) -> None:
+        players = by_strongest_pair(self.values)[:max_players]
+        names = make_labels([self.names[j] for j in players])
+        set_title(ax, f"Interactions on {'y' if self.target is None else shortened(self.target)}")
+        if len(players) < 2:
+            ax.set_axis_off()
+            ax.text(0, 0.5, "one player has no pairs", fontsize=9, color=INK)
+            return
+        stairs, sure = _stairs(self.values, players, np.nan), _stairs(self._sure(), players, 1.0)
+        top = float(np.nanmax(np.abs(stairs)))
+        scale = (top or 1.0) / _DEEPEST
+        alpha = np.where(sure > 0, 1.0, _PALE)
+        image = ax.imshow(stairs, cmap="RdBu", vmin=-scale, vmax=scale, alpha=alpha)
+        dress(ax)
+        turned = 0 if max(map(len, names), default=0) <= _SHORT else 90
+        ax.set_xticks(range(len(names) - 1), names[:-1], rotation=turned)
+        ax.set_yticks(range(len(names) - 1), names[1:])
+        for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
+            label.set_parse_math(False)
+        _draw_grid(ax, len(players) - 1)
+        self._write(ax, stairs, sure > 0, top)
+        _draw_key(ax, image, top)
+        ax.set_xlabel(self._caption(players), fontsize=9, color=INK, loc="left")
+
+    def _write(self, ax: Any, stairs: FloatArray, sure: BoolArray, top: float) -> None:
+        """Numbers where there is room, else a dot on what is surely not 0."""
+        digits, few = decimals(top), len(stairs) < _WITH_NUMBERS
+        for row, column in zip(*np.nonzero(np.isfinite(stairs)), strict=True):
+            value, is_sure = float(stairs[row, column]), bool(sure[row, column])
+            color = "#666666" if not is_sure else "white" if abs(value) > 0.7 * top else INK
+            if few:
+                text = f"{value:z.{digits}f}".replace("-", "−")
+                ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
+            elif is_sure and self.low is not None:
+                ax.plot(column, row, "o", markersize=2.5, color=color)
+
+    def _sure(self) -> BoolArray:
+        if self.low is None or self.high is None:
+            return np.ones(self.values.shape, dtype=bool)
+        return np.asarray((self.low > 0) | (self.high < 0))
+
+    def _caption(self, players: IntpArray) -> str:
+        lines = []
+        if self.low is not None:
+            how = "pale" if len(players) <= _WITH_NUMBERS else "no dot"
+            lines.append(f"{how}: may be 0 (95 % interval)")
+        if len(players) < len(self.names):
+            lines.append(f"the {len(players)} of {len(self.names)} players in the strongest pairs")
+        return "\n".join(lines)
+
+    def _columns(self) -> dict[str, Any]:
+        one, other = np.triu_indices(len(self.names), 1)
+        order = np.argsort(-np.abs(self.values[one, other]), kind="stable")
+        one, other = one[order], other[order]
+        arrays = {"interaction": self.values, "low": self.low, "high": self.high}
+        numbers = {name: a[one, other] for name, a in arrays.items() if a is not None}
+        players = {"one": one, "other": other}
+        return {**{k: [self.names[j] for j in js] for k, js in players.items()}, **numbers}
+
+    def __repr__(self) -> str:
+        return f"InteractionsDisplay({len(self.names)} players, on {self.target or 'y'})"
+
+
+def _stairs(matrix: FloatArray | BoolArray, players: IntpArray, elsewhere: float) -> FloatArray:
+    """Below the diagonal: rows from the second player on, columns up to the last but one."""
+    n = len(players) - 1
+    stairs, below = np.full((n, n), elsewhere), np.tril_indices(n)
+    stairs[below] = matrix[np.ix_(players, players)][1:, :-1][below]
+    return stairs
+
+
+def _draw_grid(ax: Any, n: int) -> None:
+    """Lines around the cells of the staircase alone."""
+    for k in range(n):
+        ax.plot([-0.5, k + 0.5], [k + 0.5] * 2, color=GRID, linewidth=0.8)
+        ax.plot([k - 0.5] * 2, [k - 0.5, n - 0.5], color=GRID, linewidth=0.8)
+
+
+def _draw_key(ax: Any, image: Any, top: float) -> None:
+    """What the colours mean, in words at the ends of the scale."""
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-top, 0, top] if top else [0])
+    bar.solids.set_alpha(1)
+    digits = decimals(top)
+    words = [f"−{top:.{digits}f}  tell the same", "0", f"{top:.{digits}f}  more together"]
+    bar.ax.set_yticklabels(words if top else ["0"], fontsize=9, color=INK)
+    bar.ax.tick_params(length=0)
+    bar.outline.set_visible(False)

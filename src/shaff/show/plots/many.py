@@ -1,0 +1,95 @@
+"""Many results in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff._util.words import decimals
+from shaff.show.plots.display import INK, Display, dress, set_title
+from shaff.show.plots.labels import make_labels
+
+if TYPE_CHECKING:
+    from shaff.results.effects import EffectsResult
+
+# Cells up to which each has its number.
+_MOST_NUMBERS = 300
+
+
+@dataclass(eq=False, repr=False)
+class ManyDisplay(Display):
+    """A table of colours: a row for each result, a column for each player.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Of the results.
+    names : tuple of str
+        The players, that with the largest mean effect first.
+    effects : float array of shape (n_results, n_players)
+        NaN where a result does not have a player.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.plots import ManyDisplay
+    >>> display = ManyDisplay(("Rome", "Oslo"), ("age",), np.array([[0.1], [0.3]])).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['Rome', 'Oslo']
+    """
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    effects: FloatArray
+
+    @classmethod
+    def from_results(cls, results: Mapping[str, EffectsResult]) -> ManyDisplay:
+        """Of results by their labels, which need not have the same players."""
+        names = list(dict.fromkeys(name for result in results.values() for name in result.names))
+        effects = np.full((len(results), len(names)), np.nan)
+        for row, result in zip(effects, results.values(), strict=True):
+            row[[names.index(name) for name in result.names]] = result.effects
+        order = np.argsort(-np.nanmean(effects, axis=0), kind="stable")
+        return cls(tuple(results), tuple(names[j] for j in order), effects[:, order])
+
+    def _size(self, max_players: int) -> tuple[float, float]:
+        n_columns = min(len(self.names), max_players)
+        return 3.0 + 0.55 * n_columns, 1.8 + 0.28 * len(self.labels)
+
+    def _draw(self, ax: Any, max_players: int) -> None:
+        shown = self.effects[:, :max_players]
+        dress(ax)
+        # Seen on white, and read by colour-blind eyes and in print.
+        ax.imshow(shown, aspect="auto", cmap="Blues", vmin=0, vmax=np.nanmax([*shown.flat, 1e-12]))
+        ax.set_yticks(range(len(self.labels)), make_labels(list(self.labels)))
+        names = make_labels(list(self.names[:max_players]))
+        ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
+        for label in (*ax.get_yticklabels(), *ax.get_xticklabels()):
+            label.set_parse_math(False)
+        if shown.size <= _MOST_NUMBERS:
+            self._write_numbers(ax, shown)
+        set_title(ax, "Shapley effects, a row for each result")
+
+    @staticmethod
+    def _write_numbers(ax: Any, shown: FloatArray) -> None:
+        largest = float(np.nanmax(shown, initial=0.0))
+        digits = min(decimals(largest), 3)
+        for (row, column), effect in np.ndenumerate(shown):
+            if not np.isnan(effect):
+                color = "white" if effect > 0.6 * largest else INK
+                ax.text(column, row, f"{effect:.{digits}f}", ha="center", va="center",
+                        fontsize=7, color=color)  # fmt: skip
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "result": [label for label in self.labels for _ in self.names],
+            "player": list(self.names) * len(self.labels),
+            "effect": self.effects.ravel(),
+        }
+
+    def __repr__(self) -> str:
+        return f"ManyDisplay({len(self.labels)} results, {len(self.names)} players)"

@@ -1,0 +1,141 @@
+"""How one prediction comes about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff._util.words import counted, shortened
+from shaff.errors import InputError
+from shaff.show.plots.display import BLUE, INK, RED, Display, dress, rows_size, set_title
+from shaff.show.plots.labels import make_labels
+
+if TYPE_CHECKING:
+    from shaff.results.local import LocalEffects
+
+MAX_LABEL = 18
+
+
+@dataclass(eq=False, repr=False)
+class WaterfallDisplay(Display):
+    """From the mean to the prediction of one row, the largest steps first.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Players, in drawing order.
+    labels : tuple of str
+        What each has in the row; may be empty.
+    values : float array of shape (n_players,)
+    base, prediction : float
+    errors : float array of shape (n_players,) or None
+        Standard errors of the values.
+    target : str
+    row : int
+        Its place in the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.plots import WaterfallDisplay
+    >>> display = WaterfallDisplay(("a", "b"), ("3", ""), np.array([0.5, -0.2]), 1.0, 1.3).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['a = 3', 'b']
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    values: FloatArray
+    base: float
+    prediction: float
+    errors: FloatArray | None = None
+    target: str = "y"
+    row: int = 0
+
+    @classmethod
+    def from_local(cls, local: LocalEffects) -> WaterfallDisplay:
+        """Of a single row of one output."""
+        values = local.values[0]
+        if np.isnan(values).any():
+            raise InputError("This row could not be predicted out of sample: it has no values.")
+        order = np.argsort(-np.abs(values), kind="stable")
+        return cls(
+            tuple(local.names[k] for k in order),
+            tuple(shortened(local.label(0, int(k)), MAX_LABEL) for k in order),
+            values[order],
+            local.base,
+            float(local.predictions[0]),
+            None if local.standard_errors is None else local.standard_errors[0, order],
+            local.target_name,
+            int(local.rows[0]),
+        )
+
+    def _size(self, max_players: int) -> tuple[float, float]:
+        width, height = rows_size(min(len(self.names), max_players))
+        return width, height + 0.5
+
+    def _draw(self, ax: Any, max_players: int) -> None:
+        names, values = self._shown(max_players)
+        ends = self.base + np.cumsum(values)
+        starts = np.concatenate([[self.base], ends[:-1]])
+        places, colors = np.arange(len(values)), [RED if v > 0 else BLUE for v in values]
+        ax.barh(places, values, left=starts, color=colors, height=0.62, zorder=3)
+        ax.vlines(ends[:-1], places[:-1], places[1:], color=INK, linewidth=0.6, zorder=2)
+        if self.errors is not None:
+            errors = np.append(self.errors, 0.0)[: len(values)]
+            ax.hlines(places, ends - errors, ends + errors, color=INK, linewidth=1.2, zorder=4)
+        span = max(float(np.ptp(np.append(ends, self.base))), 1e-12)
+        reach = np.zeros(len(values)) if self.errors is None else errors * (values > 0)
+        self._write(ax, places, starts, ends, reach + 0.012 * span)
+        self._dress(ax, names, ends, span)
+
+    def _shown(self, max_players: int) -> tuple[list[str], FloatArray]:
+        """The largest steps, and all others as one."""
+        labels = make_labels(list(self.names))
+        full = [f"{n} = {v}" if v else n for n, v in zip(labels, self.labels, strict=True)]
+        if len(full) <= max_players:
+            return full, self.values
+        first = max_players - 1
+        rest = f"{counted(len(full) - first, 'other')} together"
+        return [*full[:first], rest], np.append(self.values[:first], self.values[first:].sum())
+
+    def _write(
+        self, ax: Any, places: Any, starts: FloatArray, ends: FloatArray, gaps: FloatArray
+    ) -> None:
+        """Each step as a number, beyond its end."""
+        for place, start, end, gap in zip(places, starts, ends, gaps, strict=True):
+            step = end - start
+            ax.text(
+                max(start, end) + gap, place, f"{step:+.3g}".replace("-", "−"),
+                va="center", ha="left", fontsize=8, color=INK, zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )  # fmt: skip
+
+    def _dress(self, ax: Any, names: list[str], ends: FloatArray, span: float) -> None:
+        dress(ax)
+        ax.set_yticks(range(len(names)), names)
+        for label in ax.get_yticklabels():
+            label.set_parse_math(False)
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        reached = np.append(ends, self.base)
+        ax.set_xlim(reached.min() - 0.04 * span, reached.max() + 0.14 * span)
+        for value, style in ((self.base, ":"), (self.prediction, "-")):
+            ax.axvline(value, color=INK, linewidth=0.8, linestyle=style, zorder=1)
+        said = f"{shortened(self.target, 40)}: from the mean {self.base:.4g} (dotted) to the "
+        ax.set_xlabel(said + f"prediction {self.prediction:.4g}", fontsize=9, color=INK)
+        ax.xaxis.label.set_parse_math(False)
+        set_title(ax, f"Row {self.row}: how its prediction comes about")
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            "player": list(self.names),
+            "data": list(self.labels),
+            "value": self.values,
+        }
+        return columns if self.errors is None else {**columns, "standard_error": self.errors}
+
+    def __repr__(self) -> str:
+        return f"WaterfallDisplay(row {self.row}, {len(self.names)} players)"

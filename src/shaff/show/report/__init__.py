@@ -1,0 +1,126 @@
+"""The report: one HTML file that needs no network and runs nothing but its own script.
+
+A result becomes plain values (`sections`), templates turn these into a page (``templates/``), and
+``report.js`` lets a reader sort, filter and download. All works on the file system of the reader,
+so the rules are strict:
+
+- jinja2 escapes everything; no template marks text of a user as safe.
+- The content security policy names the hashes of the one style sheet and the one script. Nothing
+  else runs, and nothing is loaded. Hence no ``style`` attribute either: widths are attributes of
+  SVG, colours are classes.
+- Data for the script lie in a block of JSON without any "<", so that no name can close it.
+- Whatever the script adds, it adds as text.
+
+A new section is one entry in `SECTIONS` and one template; one that needs more than the result has
+is put in its place by a function of its own, as `with_local` does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from shaff._util.words import percent, shortened
+from shaff._version import __version__
+from shaff.show.report.local import with_local
+from shaff.show.report.sections import embedded, header, table
+
+if TYPE_CHECKING:
+    from shaff.results.effects import EffectsResult
+    from shaff.results.local import LocalEffects
+
+__all__ = ["render"]
+
+
+def render(
+    result: EffectsResult, title: str | None = None, local: LocalEffects | None = None
+) -> str:
+    """The page of a result, and of single rows if they are given.
+
+    Examples
+    --------
+    >>> from shaff.show.report import render
+    >>> from shaff.results.effects import EffectsResult
+    >>> result = EffectsResult(
+    ...     names=("<age>",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=442,
+    ...     n_subsets=4, estimator="forest", design="exhaustive", solver="least_squares")
+    >>> page = render(result)
+    >>> page.startswith("<!doctype html>"), "<age>" in page
+    (True, False)
+    """
+    environment = _environment()
+    players = table(result)
+    sections = [
+        {"id": section.id, "title": section.title, "html": _fill(environment, section.id, values)}
+        for section in with_local(local)
+        if (values := section.values(result, players)) is not None
+    ]
+    style, script = _asset("report.css"), _asset("report.js")
+    return str(
+        environment.get_template("page.html").render(
+            title=title or f"What drives {shortened(result.target_name, 60)}?",
+            policy=_policy(style, script),
+            style=_as_is(style),
+            script=_as_is(script),
+            header=header(result),
+            sections=sections,
+            data=_as_is(_inert(embedded(result, players))),
+            version=__version__,
+        )
+    )
+
+
+def _fill(environment: Any, name: str, values: dict[str, Any]) -> Any:
+    return _as_is(environment.get_template(f"{name}.html").render(values))
+
+
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        message = 'The report needs jinja2: pip install "shaff[report]"'
+        raise ImportError(message) from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("shaff.show.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=percent, shortened=shortened)
+    return environment
+
+
+def _asset(name: str) -> str:
+    return files("shaff.show.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _as_is(text: str) -> Any:
+    """Not escaped: our own files, text that templates have escaped, and JSON made inert."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing is loaded from anywhere, and only these two texts count as style and script."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _inert(content: Any) -> str:
+    """JSON that no browser takes for the end of its element, nor any script for a new line."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text

@@ -1,0 +1,523 @@
+"""What the sections of a report say, as plain values for their templates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shaff._util.statistics import by_strongest_pair, symmetric
+from shaff._util.typing import FloatArray
+from shaff._util.words import counted, decimals, percent, shortened
+from shaff.data.summary import ColumnSummary, cluster_order
+from shaff.show import sentences
+from shaff.show.report.scales import nice_ticks
+from shaff.show.text import p_value_text
+
+if TYPE_CHECKING:
+    from shaff.results.effects import EffectsResult
+    from shaff.results.interactions import Interactions
+
+LEVEL = 0.95
+# Bars that are shown at first, columns of the matrix, pairs of columns that are listed.
+BARS, MATRIX, PAIRS = 20, 40, 12
+NAME = 48
+NONE = "–"  # was not computed
+# Past so many players their covariances and associations would outweigh the rest of the page.
+HEAVY = 60
+MAX_OUTPUTS = 12
+_WORTH_SAYING, _FAINT = 0.1, 0.05
+ERRORS = {
+    "data": ("The rows are a sample", "other rows would give other effects; more rows help"),
+    "design": ("Not every subset was evaluated", "more subsets help"),
+    "ensemble": ("Finitely many trees", "more trees help"),
+    "algorithm": ("The luck of splits and seeds", "more rows help, or several runs"),
+}
+
+
+class Player(NamedTuple):
+    """One input as the page shows it; numbers are formatted, and all else is as for a screened one.
+
+    ``bar``, ``low`` and ``high`` are per cent of the width of the chart; ``spark`` holds the points
+    of a small curve.
+    """
+
+    place: int
+    name: str
+    label: str
+    members: tuple[str, ...]
+    said: str
+    effect: str = "screened"
+    share: str = NONE
+    interval: str = NONE
+    error: str = NONE
+    p_value: str = NONE
+    alone: str = NONE
+    irreplaceable: str = NONE
+    ranks: str = NONE
+    direction: str = NONE
+    spark: str = ""
+    is_unsure: bool = True
+    bar: float = 0.0
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Players:
+    """The inputs of a result, the largest effect first, and the scale that they are drawn on.
+
+    Parameters
+    ----------
+    rows : list of Player
+    ticks : list of (per cent of the width, text)
+    columns : dict of bool
+        Which of the optional columns the table has.
+    """
+
+    rows: list[Player]
+    ticks: list[tuple[float, str]]
+    columns: dict[str, bool]
+
+
+def table(result: EffectsResult) -> Players:
+    """All that is said of each input."""
+    numbers = _Numbers(result)
+    rows = [numbers.player(place, int(j)) for place, j in enumerate(result.order)]
+    columns = {
+        "interval": numbers.interval is not None,
+        "p_value": result.p_values is not None,
+        "alone": result.first_order is not None,
+        "direction": bool(result.directions),
+    }
+    return Players(rows, numbers.ticks(), columns)
+
+
+class _Numbers:
+    """Formats the numbers of one result, all in the same way."""
+
+    def __init__(self, result: EffectsResult) -> None:
+        self.result = result
+        self.digits = decimals(float(result.effects.max(initial=0.0)))
+        self.p = None if result.p_values is None else result.null_test()
+        self.groups = {} if result.data is None else result.data.groups
+        highest, self.interval = result.effects, None
+        if result.standard_error is not None:
+            self.interval = result.confidence_interval(LEVEL, "nonnegative")
+            self.ranks = result.rank_intervals(LEVEL)
+            highest = np.maximum(highest, self.interval.high)
+        top = max(float(highest.max(initial=0.0)), 1e-12)
+        self._ticks = nice_ticks(top)
+        self.top = max(top, self._ticks[-1])
+
+    def ticks(self) -> list[tuple[float, str]]:
+        digits = max(len(f"{tick:.9g}".partition(".")[2]) for tick in self._ticks)
+        return [(round(100 * t / self.top, 2), f"{t:.{digits}f}") for t in self._ticks]
+
+    def number(self, value: float) -> str:
+        return NONE if np.isnan(value) else f"{value:z.{self.digits}f}".replace("-", "−")
+
+    def at(self, array: FloatArray | None, j: int) -> str:
+        return NONE if array is None else self.number(float(array[j]))
+
+    def width(self, value: float) -> float:
+        return round(100 * float(np.clip(value / self.top, 0.0, 1.0)), 2)
+
+    def player(self, place: int, j: int) -> Player:
+        result, name = self.result, self.result.names[j]
+        label = shortened(name, NAME)
+        player = Player(place, name, label, self.groups.get(name, ()), f"{label}: screened")
+        if result.is_screened[j]:
+            return self._with_bound(player, j)
+        player = player._replace(
+            effect=self.at(result.effects, j),
+            share=percent(float(result.shares[j])) if result.explained_variance > 0 else NONE,
+            alone=self.at(result.first_order, j),
+            irreplaceable=self.at(result.total, j),
+            direction=(result.directions or {}).get(name, NONE),
+            spark=_spark(result, name),
+            bar=self.width(float(result.effects[j])),
+            is_unsure=self.p is not None and bool(self.p[j] > 0.05),
+            **self._certainty(j),
+        )
+        return player._replace(said=_said(player))
+
+    def _with_bound(self, player: Player, j: int) -> Player:
+        """A screened input, with the most that it may have if that is known."""
+        if self.result.others is None or self.interval is None:
+            return player
+        most = f"at most {self.number(float(self.result.upper_bound(LEVEL)[j]))}"
+        return player._replace(interval=most, said=f"{player.said}, {most}")
+
+    def _certainty(self, j: int) -> dict[str, Any]:
+        """Interval, error, rank and p-value, where there are any."""
+        known: dict[str, Any] = {}
+        if self.p is not None:
+            known["p_value"] = "< 0.001" if self.p[j] < 0.001 else f"{self.p[j]:.3f}"
+        if self.interval is not None:
+            low, high = (float(bound[j]) for bound in self.interval)
+            best, worst = (int(rank[j]) for rank in self.ranks)
+            known.update(
+                interval=f"{self.number(low)} to {self.number(high)}",
+                low=self.width(low),
+                high=self.width(high),
+                error=self.at(self.result.standard_error, j),
+                ranks=str(best) if best == worst else f"{best}–{worst}",
+            )
+        return known
+
+
+def _spark(result: EffectsResult, name: str) -> str:
+    """Points of a player's curve in a box of 64 by 18, for an SVG; none where nothing happens."""
+    curves, directions = result.curves or {}, result.directions or {}
+    if name not in curves or directions.get(name) == "none":
+        return ""
+    x, y = curves[name]
+    across = (x - x.min()) / max(float(np.ptp(x)), 1e-300)
+    up = (y.max() - y) / max(float(np.ptp(y)), 1e-300)
+    return " ".join(f"{2 + 60 * a:.1f},{2 + 14 * b:.1f}" for a, b in zip(across, up, strict=True))
+
+
+def _said(player: Player) -> str:
+    """A bar in words, for those who hear the page."""
+    parts = [f"{player.label}: effect {player.effect}"]
+    if player.share != NONE:
+        parts.append(f"{player.share} of what is explained")
+    if player.interval != NONE:
+        parts.append(f"95 % interval {player.interval}")
+    if player.direction != NONE:
+        parts.append(f"direction {player.direction}")
+    return ", ".join(parts)
+
+
+# The sections, in order -----------------------------------------------------------------------
+
+
+class Section(NamedTuple):
+    """A part of the page; ``values`` fills the template of its name, or says None: left out."""
+
+    id: str
+    title: str
+    values: Callable[[EffectsResult, Players], dict[str, Any] | None]
+
+
+def header(result: EffectsResult) -> dict[str, Any]:
+    """Headline, how much is explained, and key figures."""
+    v = result.explained_variance
+    bounds = result.explained_interval(LEVEL)
+    return {
+        "headline": sentences.headline(result),
+        "explained": sentences.explained(result, LEVEL),
+        "meter": None if v <= 0 else {
+            "value": round(100 * min(v, 1.0), 2),
+            "low": None if bounds is None else round(100 * bounds[0], 2),
+            "high": None if bounds is None else round(100 * bounds[1], 2),
+            "explained": percent(v),
+            "rest": percent(max(1 - v, 0.0)),
+        },
+        "facts": _facts(result),
+    }  # fmt: skip
+
+
+def _facts(result: EffectsResult) -> list[tuple[str, str]]:
+    p = len(result.names)
+    facts = [(f"{result.n_rows:,}".replace(",", "\u202f"), "rows"), (str(p), "inputs")]
+    if result.p_values is not None:
+        sure = int((result.null_test() < 0.05).sum())
+        facts.append((str(sure), "with an effect that is surely above 0"))
+    return facts
+
+
+def effects(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """Chart and table."""
+    rest = result.effects[result.order[BARS:]]
+    digits = decimals(float(result.effects.max(initial=0.0)))
+    return {
+        "players": players.rows,
+        "ticks": players.ticks,
+        "columns": players.columns,
+        "bars": BARS,
+        "n_rest": len(rest),
+        "rest": f"{float(rest.sum()):.{digits}f}",
+        "rest_share": percent(float(rest.sum()) / result.explained_variance)
+        if result.explained_variance > 0
+        else NONE,
+        "any_unsure": any(player.is_unsure and player.bar > 0.5 for player in players.rows),
+        "target": shortened(result.target_name, 60),
+    }
+
+
+def outputs(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """Effects on each class or output."""
+    if result.per_output is None:
+        return None
+    shown = result.outputs[:MAX_OUTPUTS]
+    digits = decimals(max(float(result.per_output[o].max(initial=0.0)) for o in shown))
+    errors = result.per_output_errors
+    chosen = result.order[:BARS]
+    rows = [
+        (
+            shortened(result.names[j], NAME),
+            [
+                (
+                    f"{result.per_output[o][j]:.{digits}f}",
+                    None if errors is None else f"{errors[o][j]:.{digits}f}",
+                )
+                for o in shown
+            ],
+        )
+        for j in chosen
+    ]
+    totals = [percent(float(result.per_output[o].sum())) for o in shown]
+    return {
+        "outputs": [shortened(o, NAME) for o in shown],
+        "rows": rows,
+        "totals": totals,
+        "n_more": len(result.outputs) - len(shown),
+        "n_rest": len(result.names) - len(chosen),
+    }
+
+
+def dependence(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """The clustered matrix, and the strongest pairs in words."""
+    if result.data is None or len(result.data.columns) < 2:
+        return None
+    columns, matrix = result.data.columns, result.data.association
+    first = matrix[:MATRIX, :MATRIX]
+    order = cluster_order(first)
+    labels = [shortened(columns[j].name, 24) for j in order]
+    shown = first[np.ix_(order, order)]
+    return {
+        "labels": labels,
+        "cells": _cells(shown, [[f"{entry:.2f}" for entry in row] for row in shown], labels),
+        "pairs": _strongest(columns, matrix),
+        "n_shown": len(order),
+        "side": _side(len(order)),
+        "n_columns": len(columns),
+    }
+
+
+def _side(n_shown: int) -> int:
+    """Of a cell of the matrix, so that few are large and many fit."""
+    return int(np.clip(480 // n_shown, 14, 28))
+
+
+def _cells(
+    strengths: FloatArray, numbers: list[list[str]], labels: list[str]
+) -> list[dict[str, Any]]:
+    """Cells below the diagonal that are worth a colour; strengths are between -1 and 1."""
+    return [
+        {
+            "x": b,
+            "y": a,
+            "kind": _shade(strengths[a, b]),
+            "said": f"{labels[a]} and {labels[b]}: {numbers[a][b]}",
+        }
+        for a in range(len(labels))
+        for b in range(a)
+        if abs(strengths[a, b]) >= _FAINT
+    ]
+
+
+def _shade(association: float) -> str:
+    """The class of a cell: "p" or "n" and a tenth."""
+    return f"{'n' if association < 0 else 'p'}{min(int(10 * abs(association)), 9)}"
+
+
+def _strongest(columns: tuple[ColumnSummary, ...], matrix: FloatArray) -> list[dict[str, Any]]:
+    one, other = np.triu_indices(len(columns), 1)
+    found = matrix[one, other]
+    order = np.argsort(-np.abs(found), kind="stable")[:PAIRS]
+    return [
+        {
+            "one": shortened(columns[one[k]].name, NAME),
+            "other": shortened(columns[other[k]].name, NAME),
+            "strength": f"{abs(found[k]):.2f}",
+            "how": _how(columns[one[k]], columns[other[k]], float(found[k])),
+        }
+        for k in order
+        if abs(found[k]) >= _WORTH_SAYING
+    ]
+
+
+def _how(one: ColumnSummary, other: ColumnSummary, association: float) -> str:
+    if {one.kind, other.kind} == {"number"}:
+        return "one falls, the other rises" if association < 0 else "rise together"
+    return "by category"
+
+
+def interactions(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """The matrix of those in the strongest pairs, and these pairs as a table."""
+    found = result.interactions
+    if found is None or len(found.looked_at) < 2:
+        return None
+    everyone = symmetric(found.pair_values, len(found.looked_at))
+    shown = by_strongest_pair(everyone)[:MATRIX]
+    labels = [shortened(found.names[found.looked_at[j]], 24) for j in shown]
+    top = float(np.abs(found.pair_values).max()) or 1.0
+    digits = decimals(top)
+    matrix = everyone[np.ix_(shown, shown)]
+    return {
+        "labels": labels,
+        "cells": _cells(
+            matrix / top, [[f"{v:z.{digits}f}" for v in row] for row in matrix], labels
+        ),
+        "pairs": _interacting(found, digits),
+        "has_errors": found.pair_errors is not None,
+        "n_shown": len(shown),
+        "n_players": len(everyone),
+        "side": _side(len(shown)),
+        "notes": found.notes,
+    }
+
+
+def _interacting(found: Interactions, digits: int) -> list[dict[str, str]]:
+    """The strongest pairs, number by number."""
+    columns, pairs = found.columns(LEVEL), found.pairs
+
+    def number(name: str, k: int) -> str:
+        return f"{columns[name][k]:z.{digits}f}".replace("-", "−")
+
+    return [
+        {
+            "one": shortened(found.names[pairs[k, 0]], NAME),
+            "other": shortened(found.names[pairs[k, 1]], NAME),
+            "value": number("interaction", k),
+            "interval": f"{number('low', k)} to {number('high', k)}" if "low" in columns else NONE,
+            "p_value": p_value_text(columns["p_adjusted"][k]) if "low" in columns else NONE,
+        }
+        for k in found.order[:PAIRS]
+    ]
+
+
+def certainty(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """Errors by source, and how the design's error fell."""
+    if result.standard_errors is None:
+        return None
+    digits = decimals(float(result.effects.max(initial=0.0))) + 1
+    kept = ~result.is_screened
+    errors = [
+        {"what": ERRORS[source][0], "help": ERRORS[source][1],
+         "largest": f"{float(error.max(initial=0.0)):.{digits}f}",
+         "typical": f"{float(np.median(error[kept])):.{digits}f}"}
+        for source, error in result.standard_errors.items()
+        if error.any()
+    ]  # fmt: skip
+    return {
+        "errors": errors,
+        "steps": _steps(result, digits),
+        "n_subsets": result.n_subsets,
+        "is_complete": result.convergence is None and _all_subsets(result),
+    }
+
+
+def _all_subsets(result: EffectsResult) -> bool:
+    return len(result.names) < 60 and result.n_subsets >= 2 ** len(result.names) - 1
+
+
+def _steps(result: EffectsResult, digits: int) -> list[dict[str, Any]]:
+    """Points of the convergence in per cent of the picture, the logarithm of the error upwards."""
+    if result.convergence is None:
+        return []
+    n, errors = result.convergence.T
+    height = np.log(np.maximum(errors, 1e-12))
+    low, high = float(height.min()), float(height.max())
+    span = max(high - low, 1e-9)
+    left, right = float(n.min()), max(float(n.max()), float(n.min()) + 1)
+    return [
+        {
+            "x": round(12 + 80 * (a - left) / (right - left), 2),
+            "y": round(18 + 58 * (high - h) / span, 2),
+            "n": int(a),
+            "error": f"{e:.{digits}f}",
+        }
+        for a, h, e in zip(n, height, errors, strict=True)
+    ]
+
+
+def data(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """What was read, and how."""
+    summary = result.data
+    if summary is None:
+        return None
+    return {
+        "n_rows": counted(summary.n_rows, "row"),
+        "n_left_out": summary.n_given - summary.n_rows,
+        "n_given": summary.n_given,
+        "n_columns": summary.n_columns,
+        "n_categories": sum(column.kind == "category" for column in summary.columns),
+        "n_with_missing": sum(column.n_missing > 0 for column in summary.columns),
+        "has_groups": bool(summary.groups),
+        "target": None if summary.target is None else _column(summary.target, summary.n_rows),
+        "columns": [_column(column, summary.n_rows) for column in summary.columns],
+    }
+
+
+def _column(column: ColumnSummary, n_rows: int) -> dict[str, Any]:
+    return {
+        "name": shortened(column.name, NAME),
+        "player": shortened(column.player, NAME),
+        "kind": column.kind,
+        "missing": percent(column.n_missing / n_rows, 1) if column.n_missing else "none",
+        "n_distinct": column.n_distinct,
+        "range": "" if column.low is None else
+        " · ".join(f"{value:.4g}" for value in (column.low, column.middle, column.high)),
+    }  # fmt: skip
+
+
+def notes(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """As they are."""
+    return {"notes": result.notes}
+
+
+def making(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+    """Settings, versions and the call."""
+    seed = "none was given: another run differs a little"
+    settings = {
+        "Model": sentences.model_words(result),
+        "Subsets of the inputs evaluated": str(result.n_subsets),
+        "Seed": seed if result.random_state is None else str(result.random_state),
+        "Versions": ", ".join(
+            f"{name} {version}"
+            for name, version in {"shaff": result.version, **(result.versions or {})}.items()
+        ),
+    }
+    return {"settings": settings, "call": result.call}
+
+
+SECTIONS = (
+    Section("effects", "Effects", effects),
+    Section("outputs", "Each class or output", outputs),
+    # Those of `shaff.show.report.local` come here.
+    Section("dependence", "Which inputs go together", dependence),
+    Section("interactions", "Which inputs act together", interactions),
+    Section("certainty", "How sure this is", certainty),
+    Section("data", "The data", data),
+    Section("notes", "Notes", notes),
+    Section("making", "How this was made", making),
+)
+
+
+def embedded(result: EffectsResult, players: Players) -> dict[str, Any]:
+    """What the script needs: details of each input, and the result to be saved."""
+    light = result
+    if len(result.names) > HEAVY:
+        light = replace(result, covariance=None, data=None, curves=None, interactions=None)
+    keys = ("name", "effect", "share", "interval", "error", "p_value", "alone", "irreplaceable",
+            "ranks", "direction")  # fmt: skip
+    columns = {name: array[result.order] for name, array in result.columns(LEVEL).items()}
+    return {
+        "target": result.target_name,
+        "players": [
+            {**{key: getattr(row, key) for key in keys}, "members": list(row.members)}
+            for row in players.rows
+        ],
+        "columns": {
+            name: [None if not np.isfinite(v) else float(v) for v in array]
+            for name, array in columns.items()
+        },
+        "result": json.loads(light.to_json()),
+    }

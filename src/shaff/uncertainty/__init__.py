@@ -1,0 +1,1 @@
+"""How sure the effects are: error bars and tests."""

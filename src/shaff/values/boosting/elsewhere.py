@@ -1,0 +1,39 @@
+"""What workers are asked for when boosters grow elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shaff._util.typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.trees import boosters
+from shaff.trees.boosters import read_ensemble
+from shaff.trees.ensemble import Ensemble
+from shaff.trees.histogram_booster import Growth
+from shaff.values.boosting.fold import FoldColumns, in_halves
+
+
+class SharedBins:
+    """The binned training rows of all folds, for workers to grow trees on."""
+
+    def __init__(self, columns: list[FoldColumns], n_outputs: int) -> None:
+        self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
+
+
+def grow_more(ground: SharedBins, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
+    """One booster of one fold, from where it was: what a worker is asked for."""
+    there = growth.with_rows(ground.rows[fold][output])
+    there.grow(n_trees)
+    return there.without_rows()
+
+
+def fit_fold(
+    data: Problem, fold: int, output: int, native: bool, y: FloatArray, estimator: Any, seed: int
+) -> Ensemble:
+    """The given booster on one fold, from the data alone: what a worker is asked for."""
+    own = in_halves(data.folds(data.seed)[fold], data.row_groups)
+    columns = FoldColumns(data, own, native)
+    weight = None if data.sample_weight is None else data.sample_weight[own.train]
+    clone = boosters.prepare(estimator, columns.categorical, seed)
+    X = columns.training(data.X[own.train], output)
+    return read_ensemble(boosters.fit(clone, X, y, weight, columns.categorical))

@@ -1,0 +1,135 @@
+"""What a fold of projected boosting says of rows that come later: its steps, learnt once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shaff import _core
+from shaff._util.threads import Cancel
+from shaff._util.typing import BoolArray, FloatArray, IntArray
+from shaff.subsets import Subsets
+from shaff.trees.coding import CodeArray, Coding
+from shaff.values.boosting.linear_start import LinearStart
+
+
+class CodedRows(NamedTuple):
+    """Rows outside the data, as one fold sees them.
+
+    Parameters
+    ----------
+    codes : list of code arrays of shape (n_columns, n_rows)
+        For the booster of each output.
+    features : float array of shape (n_rows, n_features) or None
+        Of the linear start, if there is one.
+    """
+
+    codes: list[CodeArray]
+    features: FloatArray | None
+
+
+class Learnt(NamedTuple):
+    """What a fold has learnt its steps from.
+
+    Parameters
+    ----------
+    codings, codes : lists, one an output
+        The trees, and the training rows in their codes, shape (n_columns, n_train).
+    weight : float array of shape (n_learners, n_train)
+        Learners are the same trees with other weights of the training rows, such as halves of them.
+    shrinkage : float array of shape (n_learners,)
+    residual : float array of shape (n_outputs, n_subsets, n_train)
+        Of the start.
+    """
+
+    codings: list[Coding]
+    codes: list[CodeArray]
+    weight: FloatArray
+    shrinkage: FloatArray
+    residual: FloatArray
+
+
+class FoldSteps:
+    """Predictions of one fold for some subsets.
+
+    Parameters
+    ----------
+    start : float array of shape (n_outputs,), or LinearStart and its coefficients
+        Where boosting starts.
+    learnt : Learnt
+    masks : bool array of shape (n_subsets, n_columns)
+    n_trees : int array of shape (n_subsets,)
+        After which the subsets stop.
+    cancel : Cancel
+    """
+
+    def __init__(
+        self,
+        start: FloatArray | tuple[LinearStart, FloatArray],
+        learnt: Learnt,
+        masks: BoolArray,
+        n_trees: IntArray,
+        cancel: Cancel,
+    ) -> None:
+        self._start, self._n_learners = start, len(learnt.weight)
+        words = Subsets.from_masks(masks).words
+        self._steps = [
+            _learn(coding, codes, learnt, residual, words, n_trees, cancel)
+            for coding, codes, residual in zip(
+                learnt.codings, learnt.codes, learnt.residual, strict=True
+            )
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the steps take."""
+        return sum(steps.nbytes for steps in self._steps)
+
+    def predict(self, rows: CodedRows, cancel: Cancel) -> FloatArray:
+        """Predictions of shape (n_learners, n_outputs, n_subsets, n_rows)."""
+        n_rows, n_subsets = rows.codes[0].shape[1], self._steps[0].n_subsets
+        out = np.empty((len(self._steps), self._n_learners, n_subsets, n_rows))
+        out[:] = self._at_start(rows, n_rows)[:, None]
+        for steps, codes, part in zip(self._steps, rows.codes, out, strict=True):
+            _core.predict_boosting(steps, codes, part, cancel)
+        return out.transpose(1, 0, 2, 3)
+
+    def _at_start(self, rows: CodedRows, n_rows: int) -> FloatArray:
+        """Shape (n_outputs, n_subsets or 1, n_rows)."""
+        if isinstance(self._start, tuple):
+            assert rows.features is not None
+            linear, coefficients = self._start
+            return linear.apply(coefficients, rows.features)
+        return np.broadcast_to(self._start[:, None, None], (len(self._start), 1, n_rows))
+
+
+def _learn(
+    coding: Coding,
+    codes: CodeArray,
+    learnt: Learnt,
+    residual: FloatArray,
+    words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]],
+    n_trees: IntArray,
+    cancel: Cancel,
+) -> _core.BoostingSteps:
+    ensemble = coding.ensemble
+    return _core.learn_boosting(
+        ensemble.feature,
+        coding.threshold,
+        ensemble.left,
+        ensemble.right,
+        ensemble.missing_left.view(np.uint8),
+        coding.category_set,
+        coding.set_offset,
+        coding.set_words,
+        ensemble.tree_offset,
+        codes,
+        learnt.weight,
+        words,
+        ensemble.learning_rate,
+        learnt.shrinkage,
+        n_trees,
+        residual,
+        cancel,
+    )

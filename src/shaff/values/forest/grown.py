@@ -1,0 +1,151 @@
+"""Projected forests: grown on the data, or fitted elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+
+from shaff._util.seeds import draw_seed
+from shaff._util.typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError, InputTypeError
+from shaff.protocols import Game
+from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
+from shaff.trees.forest import least_leaf
+from shaff.trees.growing import GrownForest, TreeSample, grow_forest
+from shaff.trees.kinds import has_bags, paper_forest
+from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.models.fitting import fit_forest
+
+# Fewer than the paper's: the unbiased error makes up for them.
+# Fewer, and the ensemble error shows; more only takes time (`benchmarks.accuracy`).
+DEFAULT_TREES = 100
+# Trees a fold, where each fold sees columns of its own: no other trees predict its rows.
+FOLD_TREES = 20
+NO_SPLITS = (
+    "cv is not used: a forest is measured on the rows out of its bags, which are drawn at random. "
+    'Boosting (estimator="boosting") keeps to it.'
+)
+
+
+def make_forest(problem: Problem, model: Any = None) -> Game:
+    """Grow the forest and project it.
+
+    Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
+    """
+    if problem.views is not None:
+        return _grown_by_fold(problem)
+    model = paper_forest(DEFAULT_TREES) if model is None else model
+    plain = problem.sample_weight is None and problem.row_groups is None
+    if not plain or problem.categorical.any():
+        return _projected_game(model, _grown(model, problem), problem)
+    fitted = fit_forest(model, problem)
+    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem)
+
+
+def published_forest(problem: Problem, estimator: Any = None, *, error: str = "plain") -> Game:
+    """The forest of the paper's experiments, with its plain out-of-bag error."""
+    model = paper_forest() if estimator is None else estimator
+    if not has_bags(model):
+        raise InputTypeError(
+            "Projected forests need a forest of scikit-learn with out-of-bag rows, "
+            f"not {type(model).__name__}."
+        )
+    return make_forest(replace(problem, seed=draw_seed(problem.seed), forest_error=error), model)
+
+
+def fitted_forest(model: Any, problem: Problem, rows: str) -> Game:
+    """Out of bag on its training rows; on held-out rows each tree gets a new bag of these."""
+    if model.n_features_in_ != problem.X.shape[1]:
+        raise InputError(
+            f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
+        )
+    if rows == "training":
+        return _on_training_rows(model, problem)
+    n_trees = np.size(model.estimators_)
+    bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
+    return _projected(model, bags, problem)
+
+
+def _on_training_rows(model: Any, problem: Problem) -> Game:
+    if problem.row_groups is not None:
+        raise InputError(
+            "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
+            "them. Pass held-out rows, or let shaff fit the forest (ShapleyEffects(model).fit)."
+        )
+    bags = forest_bags(model, len(problem.X))
+    weight = np.ones(len(problem.X))
+    if problem.sample_weight is not None and not drawn_by_weight(model, bags):
+        weight = problem.sample_weight
+    check_targets(model, problem.y, bags * weight)
+    return _projected(model, bags, problem, weight)
+
+
+def _projected(
+    model: Any,
+    bags: Any,
+    problem: Problem,
+    cell_weight: FloatArray | None = None,
+) -> Game:
+    grown = GrownForest.of_fitted(model, len(problem.X), bags)
+    return _projected_game(model, grown, problem, cell_weight)
+
+
+def _projected_game(
+    model: Any,
+    grown: GrownForest,
+    problem: Problem,
+    cell_weight: FloatArray | None = None,
+) -> Game:
+    least = least_leaf(model, len(problem.X))
+    values = ProjectedForest(problem, grown, min_node_size=least, cell_weight=cell_weight)
+    game = Game(values, "forest", grown.gains, grown.forest)
+    if problem.has_splits and problem.views is None:
+        return replace(game, notes=(NO_SPLITS,), problem=replace(problem, cv=None))
+    return game
+
+
+def _grown_by_fold(problem: Problem) -> Game:
+    """Trees on the training rows of each fold, split on the columns that it may see.
+
+    A row is predicted by the trees of the folds that hold it out: those of others were grown on
+    columns that were chosen with its help.
+    """
+    assert problem.views is not None
+    plots = []
+    for seed in problem.views.seeds:
+        for fold in problem.folds(seed):
+            rows = np.zeros(len(problem.X), dtype=np.uint16)
+            rows[fold.train] = 1
+            plots.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
+    model = paper_forest(FOLD_TREES)
+    return _projected_game(model, _grown(model, problem, plots), problem)
+
+
+def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) -> GrownForest:
+    seed = getattr(model, "random_state", None)
+    return grow_forest(
+        model,
+        problem.X,
+        problem.y,
+        categorical=problem.table.categorical,
+        sample_weight=problem.sample_weight,
+        growth_weight=_class_weight(model, problem),
+        row_groups=problem.row_groups,
+        n_jobs=problem.n_jobs,
+        seed=int(seed) if isinstance(seed, int | np.integer) else problem.seed,
+        plots=plots,
+    )
+
+
+def _class_weight(model: Any, problem: Problem) -> FloatArray | None:
+    """The weights by which a classifier balances its classes."""
+    if getattr(model, "class_weight", None) is None or problem.target.classes is None:
+        return None
+    # Balanced over all rows or over each bag: the difference is noise.
+    rule = "balanced" if model.class_weight == "balanced_subsample" else model.class_weight
+    weight = compute_sample_weight(rule, problem.target.labels)
+    return np.asarray(weight, dtype=np.float64)

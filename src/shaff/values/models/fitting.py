@@ -1,0 +1,72 @@
+"""Fitting a user's model on the rows of a problem; a forest also in parts, elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from shaff._util.seeds import seeded
+from shaff._util.work import current_engine, in_blocks, run_tasks
+from shaff.data.problem import Problem
+from shaff.data.target import as_target
+from shaff.trees.kinds import is_bagged
+
+
+def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
+    """A clone with our seed and number of jobs wherever the model leaves them open."""
+    copy = seeded(model, problem.seed)
+    if copy.get_params(deep=False).get("n_jobs", 0) is None:
+        copy.set_params(n_jobs=problem.n_jobs)
+    weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
+    rows = problem.X if X is None else X
+    return copy.fit(rows, _as_model_target(copy, problem), **weight)
+
+
+def fit_forest(model: Any, problem: Problem) -> Any:
+    """As `fit_model` fits a forest of scikit-learn; by workers, if there are any, in parts.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values.models.fitting import fit_forest
+    >>> X, y, _ = load_diabetes()
+    >>> len(fit_forest(RandomForestRegressor(3), Problem.of(X, y)).estimators_)
+    3
+    """
+    seeds = seeded(model, problem.seed)
+    if current_engine() is None or not _has_parts(seeds):
+        return fit_model(model, problem)
+    tasks = [(seeds, block.start, block.stop) for block in in_blocks(seeds.n_estimators)]
+    parts = run_tasks(_fit_part, problem, tasks, problem.n_jobs)
+    whole = parts[0]
+    for part in parts[1:]:
+        whole.estimators_ += part.estimators_
+    return whole.set_params(**model.get_params(deep=False))
+
+
+def _has_parts(model: Any) -> bool:
+    """Whether trees after the first ones can be grown by themselves: bags of trees have no way to,
+    a random state that moves on cannot be sent, and weights of classes would warn."""
+    whole_seed = isinstance(model.random_state, int | np.integer)
+    return not is_bagged(model) and whole_seed and getattr(model, "class_weight", None) is None
+
+
+def _fit_part(problem: Problem, model: Any, first: int, end: int) -> Any:
+    """The trees from ``first`` on: scikit-learn passes over the seeds of those that a warm start
+    has already, and looks at nothing but their number."""
+    part = clone(model).set_params(n_estimators=end, warm_start=True, oob_score=False, n_jobs=1)
+    if first:
+        part.estimators_ = [None] * first
+    part.fit(problem.X, _as_model_target(part, problem))
+    del part.estimators_[:first]
+    return part
+
+
+def _as_model_target(model: Any, problem: Problem) -> Any:
+    if is_classifier(model) and problem.target.labels is not None:
+        return problem.target.labels
+    return as_target(problem.y)

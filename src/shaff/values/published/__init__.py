@@ -1,0 +1,1 @@
+"""The other systems of the paper's Table 1."""

@@ -1,0 +1,164 @@
+"""The value functions of the other systems in the paper's Table 1, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from shaff._util.seeds import seeded
+from shaff._util.typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.data.target import as_target
+from shaff.errors import InputError
+from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.trees.forest import Forest, read_forest
+
+# Name -> where it is, imported when it is used: a function of a problem.
+SYSTEMS = {
+    "retrained": "models.retrained:RetrainedValues",
+    "marginal": "published.marginal:MarginalValues",
+    "path_dependent": "published.path_dependent:PathDependentValues",
+    "gaussian": "published.gaussian:GaussianValues",
+    "neighbours": "published.neighbours:NeighbourValues",
+    "projected_forest": "forest.grown:published_forest",
+    "mdi": "published.mdi:MDIValues",
+}
+
+
+ORDERED = "Levels of categories are ordered by their mean of y over all rows, as in ranger."
+
+
+def as_game(made: ValueFunction | Game, name: str) -> Game:
+    """What a setting has made, with a name."""
+    return made if isinstance(made, Game) else Game(made, name)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedValues(ValueSetting):
+    """A value function by name, as the ``estimator`` of `ShapleyEffects`.
+
+    Parameters
+    ----------
+    values : str
+        A name of `SYSTEMS`.
+    model : scikit-learn regressor, KnownModel or None
+        What the value function fits; None is the forest of the paper.
+    options : dict
+        Further arguments of the value function.
+    paths_of : scikit-learn forest or None
+        A forest to grow beside, for ``design="forest_paths"``.
+    note : str
+        For the result.
+
+    Examples
+    --------
+    >>> from shaff import ShapleyEffects
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values.published.systems import PublishedValues
+    >>> X, y, names = load_diabetes()
+    >>> values = PublishedValues("neighbours")
+    >>> ShapleyEffects(values, n_subsets=60, random_state=0).fit(X, y).result_.estimator
+    'neighbours'
+    """
+
+    values: str
+    model: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    paths_of: Any = None
+    note: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """That of the value function."""
+        return self.values
+
+    def make(self, problem: Problem) -> Game:
+        """Step 2 on the rows of the problem, with the levels of categories in one order."""
+        function = find_values(self.values)
+        takes = signature(function).parameters
+        self._check(problem, takes)
+        model = {"estimator": self.model} if "estimator" in takes else {}
+        ordered = order_levels(problem)
+        game = as_game(function(ordered, **self.options, **model), self.values)
+        forest = game.forest if self.paths_of is None else self._grow(ordered)
+        notes = (self.note, ORDERED * bool(problem.categorical.any()))
+        return Game(
+            game.values,
+            self.values,
+            forest=forest,
+            notes=tuple(filter(None, notes)),
+            encode=partial(_ordered_rows, level_ranks(problem)),
+        )
+
+    def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:
+        if self.model is not None and "estimator" not in takes:
+            raise InputError(f"{self.values!r} values fit no model: leave estimator out.")
+        unknown = [name for name in self.options if name not in takes]
+        if unknown:
+            raise InputError(f"{self.values!r} values have no option {unknown[0]!r}.")
+        if problem.sample_weight is not None or problem.row_groups is not None:
+            raise InputError(f"{self.values!r} values take neither sample_weight nor row_groups.")
+
+    def _grow(self, problem: Problem) -> Forest:
+        """A forest beside the value function, whose paths the design may follow."""
+        grown = seeded(self.paths_of, problem.seed).fit(problem.X, as_target(problem.y))
+        return read_forest(list(grown.estimators_), problem.X.shape[1])
+
+
+def find_values(name: str) -> Callable[..., Any]:
+    """The value function of that name, imported, or an error that lists the names."""
+    if name not in SYSTEMS:
+        raise InputError(f"values={name!r} is unknown: use one of {tuple(SYSTEMS)}.")
+    module, attribute = SYSTEMS[name].split(":")
+    found: Callable[..., Any] = getattr(import_module(f"shaff.values.{module}"), attribute)
+    return found
+
+
+def order_levels(problem: Problem) -> Problem:
+    """The problem with the codes of categories replaced by the rank of their mean y (of the first
+    output), as columns of numbers.
+
+    What ranger does with unordered factors (``respect.unordered.factors = "order"``), and the
+    paper with it: once, over all rows. The order has seen the rows that are evaluated later.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.published.systems import order_levels
+    >>> problem = Problem.of([[0], [1], [2], [0]], [5, 1, 4, 5], categorical=[True])
+    >>> order_levels(problem).X.ravel().tolist()
+    [2.0, 0.0, 1.0, 2.0]
+    """
+    if not problem.categorical.any():
+        return problem
+    X = _ordered_rows(level_ranks(problem), problem.X)
+    numbers = np.zeros_like(problem.categorical)
+    return replace(problem, frame=X, table=replace(problem.table, X=X, categorical=numbers))
+
+
+def level_ranks(problem: Problem) -> dict[int, FloatArray]:
+    """Column of categories -> the rank of each code by its mean y; NaN for one that has no row."""
+    ranks = {}
+    for j in np.flatnonzero(problem.categorical):
+        present = ~np.isnan(problem.X[:, j])
+        known, codes = np.unique(problem.X[present, j].astype(np.intp), return_inverse=True)
+        means = np.bincount(codes, weights=problem.y[present, 0]) / np.bincount(codes)
+        rank_of = np.full(int(known.max(initial=-1)) + 1, np.nan)
+        rank_of[known] = np.argsort(np.argsort(means, kind="stable"))
+        ranks[int(j)] = rank_of
+    return ranks
+
+
+def _ordered_rows(ranks: Mapping[int, FloatArray], X: FloatArray) -> FloatArray:
+    """Rows with the ranks of their categories in the place of the codes."""
+    out = X.copy()
+    for j, rank_of in ranks.items():
+        present = ~np.isnan(X[:, j])
+        out[present, j] = rank_of[X[present, j].astype(np.intp)]
+    return out

@@ -1,0 +1,152 @@
+"""Step 2: what a subset explains. `VALUES` is the registry of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from shaff.data.problem import Problem
+from shaff.errors import InputError, InputTypeError
+from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.trees.boosters import as_regressor, is_booster
+from shaff.trees.kinds import is_forest
+from shaff.values.auto import make_auto, stacks
+from shaff.values.boosting.grown import fitted_boosting, make_boosting
+from shaff.values.forest.grown import fitted_forest, make_forest
+from shaff.values.models.surrogate import fitted_surrogate, make_surrogate
+from shaff.values.published.systems import as_game
+from shaff.values.smooth.smooth_values import make_smooth
+from shaff.values.stack import make_stack, run_seeds
+
+__all__ = [
+    "VALUES",
+    "estimator_for_all_rows",
+    "fitted_values",
+    "is_projectable",
+    "make_values",
+    "split_seeds",
+]
+
+# Those of other systems are in `shaff.values.published.systems`.
+VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
+    "auto": make_auto,
+    "forest": make_forest,
+    "boosting": make_boosting,
+    "smooth": make_smooth,
+    "stack": make_stack,
+}
+
+
+def make_values(estimator: Any, problem: Problem) -> Game:
+    """The value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values.registry import make_values
+    >>> X, y, _ = load_diabetes()
+    >>> make_values("forest", Problem.of(X, y, random_state=0)).name
+    'forest'
+    """
+    problem.check_varies()
+    if isinstance(estimator, ValueSetting):
+        return as_game(estimator.make(problem), estimator.name)
+    if estimator is None or isinstance(estimator, str):
+        name = estimator or "auto"
+        distinct = problem.without_copies()
+        game = as_game(_find(name)(distinct), name)
+        return replace(game, problem=game.problem or distinct)
+    if is_forest(estimator):
+        return make_forest(problem, estimator)
+    if is_booster(as_regressor(estimator)):
+        return make_boosting(problem, as_regressor(estimator))
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise InputTypeError(
+            "estimator must be a name, a ValueSetting, or a model with fit and predict, not "
+            f"{estimator!r}."
+        )
+    return make_surrogate(problem, estimator)
+
+
+def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
+    """What stands for an estimator where rows outside of the sample are measured: boosting.
+
+    Examples
+    --------
+    >>> from shaff.values.registry import estimator_for_all_rows
+    >>> estimator_for_all_rows(None)
+    'boosting'
+    """
+    if cv is not None and not isinstance(cv, int):
+        raise InputError(
+            "A splitter does not say which learner has not seen the rows outside of the sample: "
+            'pass a number of folds as cv, or value_rows="sample".'
+        )
+    if estimator is None or (isinstance(estimator, str) and estimator in ("auto", "boosting")):
+        return "boosting"
+    is_model = hasattr(estimator, "fit") and not is_forest(estimator)
+    if is_model and is_booster(as_regressor(estimator)):
+        return estimator
+    raise InputError(
+        'Rows outside of the sample are measured by boosting only: use estimator="boosting", a '
+        'booster, or value_rows="sample".'
+    )
+
+
+def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
+    """Of the splits that a value function of that name is averaged over.
+
+    Examples
+    --------
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.datasets import load_diabetes
+    >>> from shaff.values.registry import split_seeds
+    >>> X, y, _ = load_diabetes()
+    >>> split_seeds("boosting", Problem.of(X, y, random_state=3))
+    [3]
+    """
+    stacked = estimator == "stack" or (estimator in (None, "auto") and stacks(problem))
+    return run_seeds(problem, few=True) if stacked else [problem.seed]
+
+
+def _find(name: str) -> Callable[[Problem], ValueFunction | Game]:
+    if name not in VALUES:
+        names = ", ".join(repr(known) for known in VALUES)
+        raise InputError(f"estimator={name!r} is unknown: use {names}, or a model.")
+    return VALUES[name]
+
+
+def is_projectable(model: Any) -> bool:
+    """Whether the trees of a model can be projected; any other model needs a surrogate."""
+    return is_forest(model) or is_booster(model)
+
+
+def fitted_values(
+    model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
+) -> Game:
+    """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
+    if is_projectable(model):
+        problem.check_varies()
+        _check_numbers(problem)
+    if is_forest(model):
+        return fitted_forest(model, problem, rows)
+    if rows == "training":
+        raise InputError(
+            f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '
+            f"{type(model).__name__} has none. Pass held-out rows."
+        )
+    if is_booster(model):
+        return fitted_boosting(model, problem)
+    return fitted_surrogate(model, problem, n_labelled)
+
+
+def _check_numbers(problem: Problem) -> None:
+    """The codes that a fitted tree gave to categories are its own."""
+    for name, is_category in zip(problem.table.names, problem.categorical, strict=True):
+        if is_category:
+            raise InputError(
+                f"Column {name!r} holds categories: pass the numbers that the model was fitted on, "
+                "or let shaff fit the model (ShapleyEffects(model).fit)."
+            )

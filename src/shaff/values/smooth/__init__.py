@@ -1,0 +1,1 @@
+"""Smooth regressions, each row predicted without itself."""

@@ -1,0 +1,316 @@
+"""Smooth functions of one column and of two, with a variance that says how likely each is.
+
+A ridge regression on these functions is a Gaussian prior over them: smooth functions vary much,
+wiggly ones little, so nothing has to be selected. Only the columns' values shape the functions,
+never y; the one exception is `pairs_that_matter`, to be asked without the rows that are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc, ndtri
+
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+
+# Fewer waves miss what bends, more take time and noise (`benchmarks.truth`, Ishigami).
+MAIN_WAVES, PAIR_WAVES = 8, 4
+# Heavy tails decide the fit without it (`benchmarks.truth`, log-normal).
+CLIP = 6.0
+# An indicator of half of the rows then has the variance of a standardised column.
+INDICATOR_SCALE = 2.0
+# Fewer lose levels, more take time (`benchmarks.data`).
+MAX_LEVELS = 64
+# Directions of less variance than this share of the first are rounding.
+RANK_TOLERANCE = 1e-10
+# A product has half of the scale that its factors would give it.
+# Larger, and pairs of noise are fitted; smaller, and products are shrunk (`benchmarks.truth`).
+PAIR_SCALE = 0.5
+# Columns times factors whose products are thought of at all: with many columns fewer factors.
+# More takes time and finds chance pairs (`benchmarks.values`).
+MAX_FACTORS = 300
+# A pair of columns without an interaction is found this rarely, all pairs together.
+# Looser, and pairs of noise are fitted; stricter, and weak products are lost (`benchmarks.truth`).
+SCREEN_LEVEL = 0.01
+
+
+class Ranks:
+    """Where values stand among those of a column: shares of the weight below, in (0, 1)."""
+
+    def __init__(self, x: FloatArray, weight: FloatArray) -> None:
+        order = np.argsort(x, kind="stable")
+        self._sorted = x[order]
+        self._below = np.concatenate([[0.0], np.cumsum(weight[order])])
+        inside = self._middle(x)
+        self._ends = inside.min(), inside.max()
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Ties and values between two ranks take the middle; the ends stay inside."""
+        return np.clip(self._middle(x), *self._ends)
+
+    def _middle(self, x: FloatArray) -> FloatArray:
+        below = self._below[np.searchsorted(self._sorted, x, side="left")]
+        upto = self._below[np.searchsorted(self._sorted, x, side="right")]
+        return np.asarray((below + upto) / (2 * self._below[-1]))
+
+
+class NumericColumn:
+    """The column as it is, its normal score and cosine waves of its rank.
+
+    A missing entry has the value 0 in all of them, their mean, and an indicator of its own.
+    """
+
+    def __init__(
+        self,
+        x: FloatArray,
+        weight: FloatArray,
+        waves: int = MAIN_WAVES,
+        plain_scale: float = 1.0,
+    ) -> None:
+        known = ~np.isnan(x) & (weight > 0)
+        self._waves, self._plain_scale = np.arange(1, waves + 1), plain_scale
+        self._x, self._weight = x[known], weight[known]
+        self._missing = float(weight @ np.isnan(x) / weight.sum())
+        if len(self._x):
+            self._mean = float(np.average(self._x, weights=self._weight))
+            variance = np.average((self._x - self._mean) ** 2, weights=self._weight)
+            self._scale = max(float(np.sqrt(variance)), 1e-12 * (1 + abs(self._mean)))
+            self._ranks = Ranks(self._x, self._weight)
+            self._centre = np.average(self._curves(self._x), axis=0, weights=self._weight)
+
+    def main(self, x: FloatArray) -> FloatArray:
+        """Functions of the column, shape (n, n_functions)."""
+        missing = np.isnan(x)
+        if self._missing in (0.0, 1.0):
+            return self._centred(x)
+        indicator = INDICATOR_SCALE * (missing - self._missing)
+        return np.column_stack([self._centred(x), indicator])
+
+    def pair(self, x: FloatArray) -> FloatArray:
+        """Factors of the products with other columns."""
+        return self._centred(x)[:, 1 : 2 + PAIR_WAVES]
+
+    def line(self, x: FloatArray) -> FloatArray:
+        """The column as it is, and whether it is missing."""
+        return np.delete(self.main(x), slice(1, 2 + len(self._waves)), axis=1)
+
+    def _centred(self, x: FloatArray) -> FloatArray:
+        out = np.zeros((len(x), 2 + len(self._waves)))
+        known = ~np.isnan(x)
+        if len(self._x):
+            out[known] = self._curves(x[known]) - self._centre
+        return out
+
+    def _curves(self, x: FloatArray) -> FloatArray:
+        u = self._ranks(x)
+        cosines = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * self._waves) / self._waves**1.5
+        standardised = np.clip((x - self._mean) / self._scale, -CLIP, CLIP)
+        plain = self._plain_scale * np.column_stack([standardised, ndtri(u)])
+        return np.column_stack([plain, cosines])
+
+
+class CategoryColumn:
+    """Indicators of the levels; one for missing entries. Rare levels have little variance, which
+    is what shrinks them; beyond `MAX_LEVELS` the rarest have none."""
+
+    def __init__(self, x: FloatArray, weight: FloatArray) -> None:
+        codes = _codes(x)
+        levels, position = np.unique(codes, return_inverse=True)
+        share = np.bincount(position, weights=weight) / weight.sum()
+        frequent = np.argsort(-share, kind="stable")[:MAX_LEVELS]
+        self._levels, self._share = levels[frequent], share[frequent]
+
+    def main(self, x: FloatArray) -> FloatArray:
+        """Centred indicators, shape (n, n_levels)."""
+        return np.asarray(INDICATOR_SCALE * ((_codes(x)[:, None] == self._levels) - self._share))
+
+    def pair(self, x: FloatArray) -> FloatArray:
+        """Factors of the products with other columns."""
+        return self.main(x)
+
+    def line(self, x: FloatArray) -> FloatArray:
+        """Levels have no line: their indicators."""
+        return self.main(x)
+
+
+def _codes(x: FloatArray) -> FloatArray:
+    """Category codes, with a number for missing entries: NaN equals nothing."""
+    return np.where(np.isnan(x), -1.0, x)
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Principal axes of some functions: the same ridge regression with the fewest features."""
+
+    rotation: FloatArray
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, functions: FloatArray, weight: FloatArray, most: int) -> Axes:
+        """At most so many axes, those of the largest variance first."""
+        covariance = functions.T @ (functions * weight[:, None]) / weight.sum()
+        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = (values > RANK_TOLERANCE * max(values[0], 1.0))[:most].nonzero()[0]
+        return cls(vectors[:, kept], values[kept])
+
+
+class ColumnBasis:
+    """What is made of one column: its line, its functions, and its factors of products."""
+
+    def __init__(self, x: FloatArray, weight: FloatArray, categorical: bool, most: int) -> None:
+        self._column = (CategoryColumn if categorical else NumericColumn)(x, weight)
+        self._main = Axes.of(self._column.main(x), weight, most)
+        self._pair = Axes.of(self._column.pair(x), weight, 1 + PAIR_WAVES)
+        self._line = Axes.of(self._column.line(x), weight, most)
+        self.pair_variances = self._pair.variances
+
+    def main(self, x: FloatArray) -> FloatArray:
+        """Functions of the column, shape (n, n_functions)."""
+        return self._column.main(x) @ self._main.rotation
+
+    def pair(self, x: FloatArray) -> FloatArray:
+        """Factors, shape (n, n_factors), the one of the largest variance first."""
+        return self._column.pair(x) @ self._pair.rotation
+
+    def line(self, x: FloatArray) -> FloatArray:
+        """The column as it is, or its levels."""
+        return self._column.line(x) @ self._line.rotation
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Which factors are multiplied: two columns and a factor of each, all of shape (n_products,).
+
+    Parameters
+    ----------
+    first, second : int arrays
+        Columns, ``first < second``.
+    left, right : int arrays
+        Factor of the first column, factor of the second.
+    variances : float array
+        Variance of the product if the columns were independent.
+    """
+
+    first: IntpArray
+    second: IntpArray
+    left: IntpArray
+    right: IntpArray
+    variances: FloatArray
+
+    @classmethod
+    def all(cls, bases: list[ColumnBasis]) -> Products:
+        """Every product of two factors of different columns."""
+        variances = [b.pair_variances[: MAX_FACTORS // len(bases)] for b in bases]
+        column = np.repeat(np.arange(len(bases)), [len(v) for v in variances])
+        factor = np.concatenate([np.arange(len(v)) for v in variances])
+        variance = np.concatenate(variances)
+        a, b = np.triu_indices(len(column), 1)
+        a, b = a[column[a] < column[b]], b[column[a] < column[b]]
+        products = variance[a] * variance[b]
+        return cls(column[a], column[b], factor[a], factor[b], products)
+
+    @classmethod
+    def union(cls, parts: Sequence[Products]) -> Products:
+        """The products of several, each once."""
+        keys = np.concatenate([np.zeros((0, 4), dtype=np.intp), *(part.keys for part in parts)])
+        variances = np.concatenate([np.zeros(0), *(part.variances for part in parts)])
+        distinct, first = np.unique(keys, axis=0, return_index=True)
+        a, b, left, right = distinct.T
+        return cls(a, b, left, right, variances[first])
+
+    @property
+    def keys(self) -> IntpArray:
+        """Columns and factors, shape (n_products, 4)."""
+        return np.stack([self.first, self.second, self.left, self.right], axis=1)
+
+    def among(self, others: Products) -> BoolArray:
+        """Which of these are others too."""
+        theirs = {tuple(key) for key in others.keys.tolist()}
+        return np.array([tuple(key) in theirs for key in self.keys.tolist()], dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, kept: BoolArray) -> Products:
+        """Some of the products."""
+        first, second, left, right = self.keys[kept].T
+        return Products(first, second, left, right, self.variances[kept])
+
+    def of_columns(self, columns: BoolArray) -> Products:
+        """Those of two of these columns."""
+        return self.take(columns[self.first] & columns[self.second])
+
+    def values(self, factors: list[FloatArray]) -> FloatArray:
+        """The products, one a row: shape (n_products, n)."""
+        out = np.empty((len(self), len(factors[0]) if factors else 0))
+        for row in range(len(self)):
+            left = factors[self.first[row]][:, self.left[row]]
+            right = factors[self.second[row]][:, self.right[row]]
+            np.multiply(left, right, out=out[row])
+        return out
+
+
+def likeliest(products: Products, room: int) -> Products:
+    """The products of the largest variance, as many as there is room for.
+
+    Products of the same variance stay or go together: then a copy of a column has what the
+    column has.
+    """
+    return products.take(_largest(products.variances, room))
+
+
+def _largest(variances: FloatArray, room: int) -> BoolArray:
+    positive = np.sort(variances[variances > 0])[::-1]
+    if len(positive) <= room:
+        return variances > 0
+    # Twins may differ in the last bits.
+    return np.asarray(variances > positive[max(room, 0)] * (1 + 1e-6))
+
+
+def pairs_that_matter(
+    products: Products,
+    factors: list[FloatArray],
+    residual: FloatArray,
+    weight: FloatArray,
+    copies: float = 1.0,
+) -> BoolArray:
+    """Products of the pairs of columns whose interaction is plain in residuals of the main parts.
+
+    A pair's statistic sums the squared t-values of its products: of all, and of those that one
+    main factor has part in.
+
+    Parameters
+    ----------
+    residual : float array of shape (n, n_outputs)
+    weight : float array of shape (n,)
+        0 for rows that must not have a say.
+    copies : float
+        How many units of weight say the same: rows of a group, copies of a row.
+    """
+    start = np.concatenate([[0], np.cumsum([f.shape[1] for f in factors])])
+    a, b = start[products.first] + products.left, start[products.second] + products.right
+    pair = products.first * len(factors) + products.second
+    groups = [np.full(len(pair), True), products.left + products.right <= 1]
+    level = SCREEN_LEVEL / max(len(np.unique(pair)) * len(groups) * residual.shape[1], 1)
+    found = np.zeros(len(products), dtype=bool)
+    for error in residual.T:
+        t2 = _squared_t(np.hstack(factors), error, weight)[a, b] / copies
+        found |= np.any([_p_values(t2 * use, pair, use) < level for use in groups], axis=0)
+    return found
+
+
+def _p_values(t2: FloatArray, pair: IntpArray, use: BoolArray) -> FloatArray:
+    """Of each product's pair."""
+    total = np.bincount(pair, weights=t2)
+    freedom = np.bincount(pair, weights=use)
+    return np.asarray(chdtrc(np.maximum(freedom, 1.0), total)[pair])
+
+
+def _squared_t(factors: FloatArray, error: FloatArray, weight: FloatArray) -> FloatArray:
+    """Of the covariance of a residual with each product of two factors."""
+    moment = (factors * (weight * error)[:, None]).T @ factors
+    spread = (factors**2 * (weight * error**2)[:, None]).T @ factors**2
+    return np.asarray(moment**2 / np.maximum(spread, 1e-300))

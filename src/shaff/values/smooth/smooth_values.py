@@ -1,0 +1,238 @@
+"""Smooth values: ridge regressions on smooth functions, each row predicted without itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from shaff._util.seeds import draw_seed
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.protocols import Game, Values
+from shaff.subsets import Subsets
+from shaff.values.outcome import Outcome
+from shaff.values.smooth.anova_ridge import Model, anova_models
+from shaff.values.smooth.kernel import KernelRidge
+from shaff.values.smooth.leave_out import Choice, LeaveOutTarget, choose
+
+# The kernel costs several times as much: only for few rows, and if it lowers the error by this.
+# More rows take time (`benchmarks.pairs`); a bar nearer to 1 lets luck choose
+# (`benchmarks.seeds`).
+MAX_KERNEL_ROWS = 1500
+KERNEL_GAIN = 0.95
+# Place of the model of lines.
+LINES = 0
+# Subsets that models are tried on, with more players than a few.
+# Fewer probes drop models that some subsets need (`benchmarks.truth`).
+FEW_PLAYERS, N_PROBES = 7, 8
+# New rows at a time: memory only (`benchmarks.local --memory`).
+ROWS_AT_ONCE = 4096
+ModelName = Literal["auto", "anova", "kernel"]
+
+
+class SmoothValues:
+    """v(U) of smooth regressions on the columns of U, each row predicted without itself.
+
+    Several models are fitted to a subset: lines; curves; curves with products of the pairs of
+    columns that matter; with products of all pairs, or a product kernel where that is clearly
+    better on all columns. A row's prediction is that of the model and penalty which predict the
+    rows of the other folds best. Whole weights are copies of a row, which are left out together,
+    as are the rows of one group.
+
+    Parameters
+    ----------
+    problem : Problem
+    fold_of : sequence of int arrays of shape (n_rows,) or None
+        Several divisions into folds, over which the choices are averaged; None means one of five
+        random folds. Rows of a group have one fold.
+    model : {"auto", "anova", "kernel"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.subsets import Subsets
+    >>> from shaff.values.smooth.smooth_values import SmoothValues
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    >>> smooth = SmoothValues(Problem.of(X, X[:, 0] * X[:, 1], random_state=0))
+    >>> (smooth.values(Subsets.from_indices([[0], [0, 1]], 2)).v > 0.9).tolist()
+    [False, True]
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        fold_of: Sequence[IntpArray] | None = None,
+        model: ModelName = "auto",
+    ) -> None:
+        self._problem = problem
+        self._outcome = Outcome.left_out(problem)
+        seed = draw_seed(problem.seed)
+        given = [None] if fold_of is None else list(fold_of)
+        if problem.views is not None and fold_of is None:
+            given = [_fold_of(problem)]
+        self._targets = [
+            LeaveOutTarget.of(problem.y, problem.sample_weight, problem.row_groups, folds, seed)
+            for folds in given
+        ]
+        # Models and penalties of subsets, for rows that are predicted later.
+        self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
+        with one_blas_thread:
+            self.models = self._find_models(model, seed)
+
+    @property
+    def n_players(self) -> int:
+        """Number of players."""
+        return len(self._problem.players)
+
+    def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
+        """Evaluate each subset; the correction takes off what each row's leverage adds."""
+        residuals, leverages = self.left_out(subsets)
+        errors = residuals**2
+        corrected = errors * (1 - leverages)[:, :, None]
+        means = self._outcome.means_of(residuals)
+        return self._outcome.values(subsets, errors, influences, corrected, means)
+
+    def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+        """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and
+        their leverages, shape (n_subsets, n_rows): means over the divisions into folds."""
+        found = [self._average(choices) for choices in self._choices(subsets)]
+        return np.stack([r for r, _ in found]), np.stack([h for _, h in found])
+
+    def runs_and_leverages(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+        """Predictions by each division, shape (n_runs, n_subsets, n_rows, n_outputs), and the mean
+        leverages, shape (n_subsets, n_rows)."""
+        choices = self._choices(subsets)
+        residuals = np.array([[c.residuals for c in some] for some in choices])
+        leverages = np.stack([self._average(some)[1] for some in choices])
+        return np.asarray(self._problem.y - residuals.swapaxes(0, 1)), leverages
+
+    def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
+        """Means given the columns of each subset, shape (n_subsets, n_rows, n_outputs).
+
+        The data's rows are predicted without themselves, other rows by the fit on all.
+        """
+        if rows is None:
+            return np.asarray(self._problem.y - self.left_out(subsets)[0])
+        new = np.asarray(rows, dtype=np.float64)
+        masks, chosen = self._masks(subsets), self._chosen_for(subsets)
+        used = sorted({model for some in chosen for model, _ in some})
+        out = np.empty((len(masks), len(new), self._problem.y.shape[1]))
+        with one_blas_thread:
+            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
+            fits = list(parallel(map(delayed(self._fit), masks, chosen)))
+            for start in range(0, len(new), ROWS_AT_ONCE):
+                block = slice(start, start + ROWS_AT_ONCE)
+                prepared = {k: self.models[k].prepare(new[block]) for k in used}
+                found = parallel(delayed(self._apply)(some, prepared) for some in fits)
+                out[:, block] = np.stack(list(found))
+        return out
+
+    def _chosen_for(self, subsets: Subsets) -> list[list[tuple[int, float]]]:
+        """Models and penalties for further rows: as was found before, or is found now."""
+        unknown = np.array([key not in self._choice_of for key in subsets.keys()], dtype=bool)
+        if unknown.any():
+            self._choices(subsets[unknown])
+        return [self._choice_of[key] for key in subsets.keys()]
+
+    def _fit(self, mask: BoolArray, chosen: list[tuple[int, float]]) -> list[tuple[int, Any]]:
+        return [(model, self.models[model].fit(mask, penalty)) for model, penalty in chosen]
+
+    def _apply(self, fits: list[tuple[int, Any]], prepared: dict[int, Any]) -> FloatArray:
+        """The mean over the divisions into folds."""
+        parts = [self.models[model].apply(fit, prepared[model]) for model, fit in fits]
+        return np.asarray(np.mean(parts, axis=0))
+
+    def _find_models(self, model: ModelName, seed: int) -> list[Model]:
+        """The kernel takes the place of the last, its rival of interactions, if it is better."""
+        X, target, categorical = self._problem.X, self._targets[0], self._problem.categorical
+        if self._problem.views is not None:
+            # The kernel knows no folds that see different columns.
+            return self._useful(anova_models(X, target, categorical, self._views(target)))
+        if model == "kernel":
+            return [KernelRidge(X, target, categorical, seed)]
+        models = anova_models(X, target, categorical)
+        everything = np.ones(X.shape[1], dtype=bool)
+        choice = choose([model.leave_out(everything) for model in models], target)
+        if model == "anova" or len(X) > MAX_KERNEL_ROWS or choice.model == LINES:
+            return self._useful(models)
+        kernel = KernelRidge(X, target, categorical, seed)
+        bar = KERNEL_GAIN * choice.error(target)
+        if self._error(kernel, target) >= bar or self._mean_error(kernel, seed) >= bar:
+            return self._useful(models)
+        return self._useful([*(models[:-1] if len(models) > 2 else models), kernel])
+
+    def _mean_error(self, kernel: KernelRidge, seed: int) -> float:
+        """Over all divisions into folds: relevances found on few rows are a matter of luck."""
+        X, categorical = self._problem.X, self._problem.categorical
+        others = self._targets[1:]
+        errors = [self._error(KernelRidge(X, t, categorical, seed), t) for t in others]
+        return float(np.mean([self._error(kernel, self._targets[0]), *errors]))
+
+    def _error(self, kernel: KernelRidge, target: LeaveOutTarget) -> float:
+        everything = np.ones(self._problem.X.shape[1], dtype=bool)
+        return choose([kernel.leave_out(everything)], target).error(target)
+
+    def _views(self, target: LeaveOutTarget) -> BoolArray:
+        """Columns that each fold may see, shape (n_folds, n_columns)."""
+        folds = np.unique(target.fold_of)
+        trained = [np.flatnonzero(target.fold_of != fold) for fold in folds]
+        return np.stack([self._problem.visible(rows) for rows in trained])
+
+    def _useful(self, models: list[Model]) -> list[Model]:
+        """Those that are the best for some of a few subsets: the others only cost time."""
+        if self.n_players <= FEW_PLAYERS:
+            return models
+        rng = np.random.RandomState(self._problem.seed)
+        sizes = np.linspace(1, self.n_players, N_PROBES).round().astype(np.int64)
+        ranks = rng.random_sample((N_PROBES, self.n_players)).argsort(axis=1).argsort(axis=1)
+        probes = self._masks(Subsets.from_masks(ranks < sizes[:, None]))
+        fits = [[model.leave_out(mask) for model in models] for mask in probes]
+        best = {choose(some, target).model for some in fits for target in self._targets}
+        return [models[k] for k in sorted(best)]
+
+    def _masks(self, subsets: Subsets) -> BoolArray:
+        return subsets.to_columns(self._problem.players, self._problem.X.shape[1]).masks()
+
+    def _choices(self, subsets: Subsets) -> list[list[Choice]]:
+        """For each subset, what each division into folds chooses."""
+        with one_blas_thread:
+            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
+            found = list(parallel(delayed(self._evaluate)(mask) for mask in self._masks(subsets)))
+        for key, choices in zip(subsets.keys(), found, strict=True):
+            self._choice_of[key] = [(choice.model, choice.penalty) for choice in choices]
+        return found
+
+    def _evaluate(self, mask: BoolArray) -> list[Choice]:
+        fits = [model.leave_out(mask) for model in self.models]
+        return [choose(fits, target) for target in self._targets]
+
+    @staticmethod
+    def _average(choices: Sequence[Choice]) -> tuple[FloatArray, FloatArray]:
+        residuals = np.mean([choice.residuals for choice in choices], axis=0)
+        return residuals, np.mean([choice.leverages for choice in choices], axis=0)
+
+
+def _fold_of(problem: Problem) -> IntpArray:
+    """The fold of each row in the first run that has views."""
+    assert problem.views is not None
+    fold_of = np.zeros(len(problem.X), dtype=np.intp)
+    for k, fold in enumerate(problem.folds(problem.views.seeds[0])):
+        fold_of[fold.test] = k
+    return fold_of
+
+
+def make_smooth(problem: Problem) -> Game:
+    """Smooth values, which leave out rows one by one and know no splits."""
+    if problem.has_splits:
+        raise InputError(
+            "cv is not used: smooth values leave out each row by itself, or each group of rows. "
+            'Boosting (estimator="boosting") keeps to it.'
+        )
+    return Game(SmoothValues(problem), "smooth")
