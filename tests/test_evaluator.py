@@ -203,7 +203,7 @@ def main(n_rows, n_trees, n_jobs, checkpoint):
         checkpoint=checkpoint or None, tol=None,
     )
     from shaff.values.forest.projected_forest import ProjectedForest
-    price = ProjectedForest.values
+    evaluate = ProjectedForest.values
     def values(self, subsets, **kw):
         print("evaluating", flush=True)
         return evaluate(self, subsets, **kw)

@@ -92,7 +92,7 @@ def test_every_kind_holds_the_same_rows(name):
     table = with_types(read_source(Source((Path(name),))))
     assert table.n_rows == N
     frame = table.frame.select(ROWS.columns)
-    assert frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
+    assert frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
 
 
 def test_a_guessed_encoding_is_said_and_can_be_named():
@@ -111,7 +111,7 @@ def test_several_files_are_one_table():
     ROWS[:20].write_csv("a.csv")
     ROWS[20:].select("n", "town", "größe").write_csv("b.csv")
     table = with_types(read_source(Source((Path("a.csv"), Path("b.csv")))))
-    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
+    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
     assert table.notes == ("Read from 2 files.",)
     ROWS.drop("town").write_csv("c.csv")
     with pytest.raises(InputError, match=r"a.csv has the column 'town', c.csv has not"):
