@@ -320,9 +320,12 @@ class DesignContext:
     data_error: float = np.inf
 
     @property
-    def budget(self) -> int:
-        """Evaluations to spend at most: as asked for, else 200, or 15 a player if that is more, up
-        to 400, and never under 10 a player (`benchmarks.wide designs`)."""
+    def max_subsets(self) -> int:
+        """Largest number of subsets to evaluate, the empty and the full set not counted.
+
+        It is ``n_subsets`` where that is given. Otherwise it is 200, or 15 per player if that is
+        more, up to 400; and never below 10 per player (`benchmarks.wide designs`).
+        """
         if self.n_subsets is not None:
             return self.n_subsets
         return max(200, min(15 * self.n_players, 400), 10 * self.n_players)

@@ -170,7 +170,7 @@ class ForestPaths(DesignSetting):
         candidates, frequency = path_subsets(context.forest, context.players)
         n_subsets = context.n_subsets
         if self.n_draws is None and n_subsets is None:
-            n_subsets = context.budget
+            n_subsets = context.max_subsets
         return ForestPathsDesign(
             candidates, frequency, self.n_draws, n_subsets, self.paired_weights, context.seed
         )

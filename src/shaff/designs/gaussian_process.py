@@ -211,7 +211,7 @@ class GaussianProcess(DesignSetting):
         default = None if context.n_subsets is not None else default_tolerance(context)
         return GaussianProcessDesign(
             context.n_players,
-            context.budget,
+            context.max_subsets,
             default if context.tol is None else context.tol,
             context.relevance,
             context.seed,

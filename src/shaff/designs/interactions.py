@@ -45,7 +45,7 @@ class InteractionDesign(GaussianProcessDesign):
             tol = default_tolerance(context)
         return cls(
             context.n_players,
-            BUDGET_FACTOR * context.budget if n_subsets is None else n_subsets,
+            BUDGET_FACTOR * context.max_subsets if n_subsets is None else n_subsets,
             tol,
             context.relevance,
             context.seed,

@@ -100,5 +100,5 @@ class KernelDraws(DesignSetting):
 
     def make(self, context: DesignContext) -> KernelDrawsDesign:
         """The design of as many draws as the budget has evaluations."""
-        n_draws = context.budget // 2 if self.paired else context.budget
+        n_draws = context.max_subsets // 2 if self.paired else context.max_subsets
         return KernelDrawsDesign(context.n_players, n_draws, context.seed, paired=self.paired)

@@ -133,4 +133,4 @@ class Leverage(DesignSetting):
 
     def make(self, context: DesignContext) -> LeverageDesign:
         """The design within the budget."""
-        return LeverageDesign(context.n_players, context.budget, context.seed)
+        return LeverageDesign(context.n_players, context.max_subsets, context.seed)

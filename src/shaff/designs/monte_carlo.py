@@ -132,4 +132,4 @@ class MonteCarlo(DesignSetting):
 
     def make(self, context: DesignContext) -> MonteCarloDesign:
         """The design within the budget."""
-        return MonteCarloDesign(context.n_players, context.budget, context.seed)
+        return MonteCarloDesign(context.n_players, context.max_subsets, context.seed)

@@ -122,5 +122,5 @@ class Permutations(DesignSetting):
     def make(self, context: DesignContext) -> PermutationDesign:
         """The design within the budget."""
         return PermutationDesign(
-            context.n_players, context.budget, kind=self.kind, random_state=context.seed
+            context.n_players, context.max_subsets, kind=self.kind, random_state=context.seed
         )

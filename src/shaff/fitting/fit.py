@@ -101,7 +101,6 @@ def _explain(
         whole = None if rest is None else Whole(rest, problem, columns)
         run = Fit(settings, selection, game, evaluator, whole)
         result = run.result()
-    evaluator.progress = Silent()
     same = interchangeable(problem, selection.kept)
     result = replace(
         result,
@@ -110,7 +109,7 @@ def _explain(
         data=summarise(problem, result.effects),
     )
     return result, FittedGame(
-        problem, selection, game, columns, evaluator, run.context, *run.solved
+        problem, selection, game, columns, evaluator.reporting_to(Silent()), run.context, *run.solved
     )
 
 
@@ -286,22 +285,15 @@ class Fit:
     def _evaluate(self, context: DesignContext) -> tuple[Proposal, Values]:
         """Step 1 and step 2 in turn until the design is content: its proposals, and the values of
         the full set and of theirs."""
-        design, evaluator = self.settings.design.make(context), self.evaluator
-        full = Subsets.full(context.n_players)
-        history = evaluator.evaluate(full).without_rows()
-        proposals = [Proposal(full[:0])]
-        asked = 0 if context.n_subsets is None else context.n_subsets + 1
-        while (proposal := design.propose(history)) is not None:
-            proposals.append(proposal)
-            total = max(asked, len(history.v) + len(proposal.subsets))
-            more = evaluator.evaluate(proposal.subsets, total=total).without_rows()
-            history = Values.concatenate([history, more])
+        design, full = self.settings.design.make(context), Subsets.full(context.n_players)
+        planned = None if context.n_subsets is None else context.n_subsets + 1
+        proposals, history = self.evaluator.run(design, full, planned)
+        n_evaluated = 1
+        for proposal in proposals:
             if proposal.error is not None:
-                self.trace.append((len(history.v) - len(proposal.subsets), proposal.error))
-                note = f"error bar {proposal.error:.4f}"
-                evaluator.progress.update(len(history.v), asked or None, note)
-        subsets = Subsets.concatenate([full, *(part.subsets for part in proposals[1:])])
-        return _joined(proposals), evaluator.evaluate(subsets)
+                self.trace.append((n_evaluated, proposal.error))
+            n_evaluated += len(proposal.subsets)
+        return _joined([Proposal(full[:0]), *proposals]), self.evaluator.evaluate(history.subsets)
 
     def _solve(self, proposal: Proposal, values: Values, context: DesignContext) -> Effects:
         """Step 3."""

@@ -10,9 +10,8 @@ from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted
 from shaff.designs.interactions import InteractionDesign
-from shaff.fitting.evaluator import Evaluator
 from shaff.fitting.fitted_game import FittedGame
-from shaff.fitting.progress import Silent, progress_bar
+from shaff.fitting.progress import progress_bar
 from shaff.protocols import Values
 from shaff.results.interactions import Interactions
 from shaff.solve.interactions import solve_interactions
@@ -60,27 +59,16 @@ def find_interactions(played: FittedGame, budget: Budget) -> Interactions:
 def _evaluate(played: FittedGame, budget: Budget) -> Values:
     """Values of the full set, of what the effects rest on, of single players and their
     complements, whose sums are known, and of what the design asks for."""
-    evaluator, design = played.evaluator, InteractionDesign.of(
-        played.context, budget.n_subsets, budget.tol
-    )  # fmt: skip
+    evaluator = played.evaluator
+    design = InteractionDesign.of(played.context, budget.n_subsets, budget.tol)
     alone = Subsets.singletons(evaluator.n_players)
     start = Subsets.concatenate(
         [Subsets.full(evaluator.n_players), played.subsets, alone, alone.complement()]
     )
     with progress_bar(budget.verbose) as progress:
-        evaluator.progress = progress
-        try:
-            return _until_content(evaluator, design, start.with_log_weight(None).unique())
-        finally:
-            evaluator.progress = Silent()
-
-
-def _until_content(evaluator: Evaluator, design: InteractionDesign, start: Subsets) -> Values:
-    history = evaluator.evaluate(start).without_rows()
-    while (proposal := design.propose(history)) is not None:
-        total = max(design.n_subsets + 1, len(history.v) + len(proposal.subsets))
-        more = evaluator.evaluate(proposal.subsets, total=total).without_rows()
-        history = Values.concatenate([history, more])
+        _, history = evaluator.reporting_to(progress).run(
+            design, start.with_log_weight(None).unique(), design.n_subsets + 1
+        )
     return evaluator.evaluate(history.subsets)
 
 
