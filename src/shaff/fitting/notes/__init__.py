@@ -1,0 +1,1 @@
+"""Every note of a result: each a rule that turns facts into a sentence."""
