@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from shaff import ShapleyEffects
-from shaff.data.rows import sample_note
 from shaff.data.sources.files import read_parquet_sample
 from shaff.results.effects import EffectsResult
 
@@ -49,7 +48,7 @@ def peak_gigabytes() -> float:
 
 def explain(path: Path, n_jobs: int) -> EffectsResult:
     frame, n_rows = read_parquet_sample(path, seed=0)
-    print(sample_note(len(frame), n_rows))
+    print(f"{len(frame)} of {n_rows} rows are read")
     est = ShapleyEffects(random_state=0, n_jobs=n_jobs, verbose=int(sys.stderr.isatty()))
     return est.fit(frame.drop("y"), frame["y"]).result_
 

@@ -37,6 +37,7 @@ from shaff.fitting.fit import explain
 from shaff.fitting.fitted_game import ConstantGame
 from shaff.fitting.hints import with_hints
 from shaff.fitting.interactions import Budget, find_interactions, no_interactions
+from shaff.fitting.notes.reading import sentence
 from shaff.fitting.presets import find_preset
 from shaff.fitting.progress import with_progress
 from shaff.fitting.provenance import changed_settings, library_versions
@@ -380,8 +381,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             there = set(map(str, getattr(X, "column_names", X.columns)))
             X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
         new = read_new_rows(X, self._fitted_game.problem.table, self._is_named)
-        for note in new.warnings:
-            warn(note)
+        for remark in new.warnings:
+            warn(sentence(remark))
         return new
 
     def __sklearn_tags__(self) -> Tags:
@@ -447,7 +448,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
         given = drawn.given
-        problem = drawn.noted(read_problem(given, drawn.reading, self._check_matrix))
+        problem = drawn.with_remarks(read_problem(given, drawn.reading, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.

@@ -291,7 +291,7 @@ def read_problem(
     sample = sample_rows(given, max_rows, reading.seed)
     X, y, sample_weight, row_groups = sample.arrays
     table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
-    table = replace(table, notes=(*sample.notes, *table.notes))
+    table = replace(table, remarks=(*sample.remarks, *table.remarks))
     n_rows = len(table.X)
     check_rows(n_rows)
     target = read_target(y, n_rows, reading.as_classes)

@@ -24,6 +24,7 @@ from shaff.fitting.checkpoint import Checkpoint, fingerprint
 from shaff.fitting.checks.twins import interchangeable
 from shaff.fitting.evaluator import Evaluator
 from shaff.fitting.fitted_game import ConstantGame, FittedGame, shapes_of
+from shaff.fitting.notes.reading import sentence
 from shaff.fitting.progress import Silent, progress_bar
 from shaff.fitting.settings import Settings
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
@@ -375,7 +376,7 @@ class Fit:
                 *self._who_plays(effects),
                 *self._alone_is_more(first_order, v_all),
                 *_still_learning(values),
-                *self.problem.table.notes,
+                *map(sentence, self.problem.table.remarks),
                 *self.game.notes,
             ),
             target=self.problem.target.name,

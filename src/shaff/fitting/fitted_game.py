@@ -19,6 +19,7 @@ from shaff.data.new_rows import NewRows
 from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
 from shaff.fitting.evaluator import Evaluator
+from shaff.fitting.notes.reading import sentence
 from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
 from shaff.results.direction import Shape, negligible
 from shaff.results.local import LocalEffects
@@ -54,7 +55,7 @@ class ConstantGame:
         zeros = np.zeros((len(X), len(problem.players), len(base)))
         shares = _Shares(zeros, np.tile(base, (len(X), 1)), zeros if errors else None)
         local = _local(shares, problem, problem, X, is_training=new is None)
-        return replace(local, notes=() if new is None else new.notes)
+        return replace(local, notes=_notes_of(new))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +176,7 @@ class FittedGame:
             yield from enumerate(predict(subsets[block], rows), block.start)
 
     def _notes(self, local: LocalEffects, new: NewRows | None) -> tuple[str, ...]:
-        notes = list(() if new is None else new.notes)
+        notes = list(_notes_of(new))
         lost = int(np.isnan(local.predictions.reshape(local.n_rows, -1)).any(axis=1).sum())
         if lost:
             notes.append(f"{counted(lost, 'row')} cannot be predicted out of sample: NaN.")
@@ -216,6 +217,11 @@ class _Shares:
 
         errors = None if self.errors is None else among(self.errors)
         return _Shares(among(self.values), self.predictions, errors)
+
+
+def _notes_of(new: NewRows | None) -> tuple[str, ...]:
+    """What is to be said of how new rows were read."""
+    return () if new is None else tuple(map(sentence, (*new.warnings, *new.remarks)))
 
 
 def _mean(problem: Problem) -> FloatArray:

@@ -256,7 +256,7 @@ def _with_scores(table: Table, columns: IntpArray, scores: FloatArray) -> Table:
         np.hstack([table.X[:, columns], scores]),
         (*(table.names[j] for j in columns), *(OTHERS for _ in range(n_scores))),
         np.concatenate([table.categorical[columns], np.zeros(n_scores, dtype=bool)]),
-        table.notes,
+        table.remarks,
     )
 
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shaff._util.typing import Tell, say_nothing
-from shaff._util.words import column_sentence, counted
-from shaff.data.rows import draw_rows, sample_note
+from shaff._util.words import counted
+from shaff.data.remarks import Remark, merged
+from shaff.data.rows import draw_rows, sampled
 from shaff.data.sources.databases import DUCKDB, SQLITE, read_database
 from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
 from shaff.data.sources.text import read_text_file, typed
-from shaff.data.spelling import DateOrder
+from shaff.data.spelling import DateOrder, Spelling
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class TableFile:
     n_rows: int
     is_text: bool = False
     decimal_comma: bool = False
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def check_source(source: Source) -> str:
@@ -136,8 +137,8 @@ def read_source(
     ...     table = with_types(read_source(Source((path,))))
     >>> table.frame["size"].to_list()
     [1.5, None]
-    >>> print(*table.notes)
-    Column 'size' holds numbers with decimal commas but for '?': read as missing.
+    >>> table.remarks[0].columns, table.remarks[0].details
+    (('size',), {'form': 'numbers with decimal commas', 'unread': ('?',)})
     """
     kind = check_source(source)
     with _reading(source):
@@ -152,9 +153,9 @@ def read_source(
             n_rows = frame.height
         else:
             table = _read_texts(source) if kind in TEXT else _read_json_lines(source)
-            return replace(table, notes=(*table.notes, *_several(source)))
-    notes = [sample_note(frame.height, n_rows)] if n_rows > frame.height else []
-    return TableFile(frame, n_rows, notes=(*notes, *_several(source)))
+            return replace(table, remarks=(*table.remarks, *_several(source)))
+    remarks = [sampled(frame.height, n_rows)] if n_rows > frame.height else []
+    return TableFile(frame, n_rows, remarks=(*remarks, *_several(source)))
 
 
 @contextmanager
@@ -188,9 +189,9 @@ def _all_names(source: Source) -> str:
     return f"{source.paths[0]}{more}"
 
 
-def _several(source: Source) -> list[str]:
+def _several(source: Source) -> list[Remark]:
     n_files = len(_files(source))
-    return [f"Read from {n_files} files."] if n_files > 1 else []
+    return [Remark("several files", details={"n_files": n_files})] if n_files > 1 else []
 
 
 def _files(source: Source) -> list[Path]:
@@ -268,8 +269,8 @@ def _read_json_lines(source: Source) -> TableFile:
 def _read_texts(source: Source) -> TableFile:
     tables = [read_text_file(path, source.encoding) for path in source.paths]
     frame = _joined([table.frame for table in tables], source)
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
-    return TableFile(frame, frame.height, True, tables[0].decimal_comma, notes)
+    remarks = merged(remark for table in tables for remark in table.remarks)
+    return TableFile(frame, frame.height, True, tables[0].decimal_comma, remarks)
 
 
 def _joined(parts: Sequence[pl.DataFrame], source: Source) -> pl.DataFrame:
@@ -293,23 +294,28 @@ def with_types(
     if not table.is_text:
         return table
     columns: list[pl.Series] = []
-    said: dict[str, list[str]] = {}
+    remarks: list[Remark] = []
     for text in table.frame:
         if text.name in keep_text:
             columns.append(text)
             continue
         column, spelling = typed(text, table.decimal_comma, order)
         columns.append(column.alias(text.name))
-        if spelling is not None and spelling.kind == "open dates":
-            raise InputError(
-                f"column {text.name!r} {spelling.note.partition(':')[0]}: say which by "
-                "--dates day-first or --dates month-first, or leave it out by --drop."
-            )
-        if spelling is not None and spelling.note:
-            said.setdefault(spelling.note, []).append(text.name)
-    notes = [column_sentence(names, note) for note, names in said.items()]
+        if spelling is None:
+            continue
+        if spelling.kind == "open dates":
+            raise _open_dates(text.name, spelling)
+        remarks += [replace(remark, columns=(text.name,)) for remark in spelling.remarks]
     frame = table.frame.select(columns)
-    return replace(table, frame=frame, is_text=False, notes=(*table.notes, *notes))
+    return replace(table, frame=frame, is_text=False, remarks=(*table.remarks, *merged(remarks)))
+
+
+def _open_dates(name: str, spelling: Spelling) -> InputError:
+    example = spelling.remarks[0].details["example"]
+    return InputError(
+        f"column {name!r} holds dates such as {example!r} that may begin with the day or the "
+        "month: say which by --dates day-first or --dates month-first, or leave it out by --drop."
+    )
 
 
 def read_parquet_sample(
