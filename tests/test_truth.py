@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from boosters import catboost, hist_gradient_boosting, lightgbm, xgboost
 
-from shaff import ShapleyEffects, load_result
+from shaff import ForestValues, ShapleyEffects, load_result
 from shaff.data.problem import Problem
 from shaff.designs import find_design
 from shaff.protocols import DesignContext
@@ -64,7 +64,8 @@ def test_leaving_one_row_out_and_learning_nothing_explains_0():
 
 def test_published_systems_keep_the_sample_variance():
     X, y = wavy(100)
-    forest = make_values("forest", Problem.of(X, y, random_state=0, forest_error="plain")).values
+    plain = ForestValues(error="plain")
+    forest = make_values(plain, Problem.of(X, y, random_state=0)).values
     assert forest.outcome.variance == pytest.approx(y.var(ddof=1))
 
 

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from shaff.results.effects import EffectsResult, load_result
     from shaff.results.local import LocalEffects
     from shaff.results.many import ManyEffects
+    from shaff.values.forest.setting import ForestValues
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
+    "ForestValues",
     "LocalEffects",
     "ManyEffects",
     "ShapleyEffects",
@@ -33,6 +35,7 @@ __all__ = [
 _HOMES = {
     "EffectsResult": "shaff.results.effects",
     "ForestPaths": "shaff.designs.forest_paths",
+    "ForestValues": "shaff.values.forest.setting",
     "LocalEffects": "shaff.results.local",
     "ManyEffects": "shaff.results.many",
     "ShapleyEffects": "shaff.estimator",

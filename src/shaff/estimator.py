@@ -49,7 +49,16 @@ from shaff.results.local import LocalEffects
 from shaff.show.notebook import result_html
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
-from shaff.values.registry import estimator_for_all_rows, fitted_values, is_projectable, make_values
+from shaff.values.forest.setting import with_plain_error
+from shaff.values.registry import (
+    estimator_for_all_rows,
+    fitted_model,
+    fitted_values,
+    is_own,
+    is_projectable,
+    make_values,
+    model_of,
+)
 
 # Settings that change no result.
 _SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
@@ -70,7 +79,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         and smooth regressions, averaged over several splits, up to 5000 rows, and boosting beyond.
         Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost)
         are cloned, fitted and projected; any other model is fitted and its predictions are
-        explained through a surrogate.
+        explained through a surrogate. `ForestValues` has the options of forests.
     design : str or ForestPaths, default="auto"
         Which subsets are evaluated: "gaussian_process" ("auto"), "forest_paths" (the paper's),
         "leverage", "monte_carlo", "antithetic", "orthogonal", "exhaustive", and the designs of
@@ -96,9 +105,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None
     verbose : int, default=0
         1 shows a progress bar with the time left.
-    forest_error : {"unbiased", "plain"}, default="unbiased"
-        "plain" is the out-of-bag error of the finite forest, as in the paper; "unbiased"
-        estimates that of an infinite forest.
     max_rows : int or None, default=100_000
         More rows than this are sampled (whole row groups), and all is computed on the sample: the
         error bars are those of the sample, and a note says so. None uses all rows; of data that
@@ -158,7 +164,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
-        forest_error: str = "unbiased",
         max_rows: int | None = 100_000,
         checkpoint: str | os.PathLike[str] | None = None,
         screen: str | bool | int = "auto",
@@ -175,7 +180,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.forest_error = forest_error
         self.max_rows = max_rows
         self.checkpoint = checkpoint
         self.screen = screen
@@ -188,7 +192,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         500 draws, 500 trees, a third of the variables per node, at least 5 rows a leaf, the plain
         out-of-bag error and the printed weights. ``settings`` override any of it; pass
         ``estimator=RandomForestRegressor(500, max_features=1.0, min_samples_leaf=5)`` for
-        experiment 1b.
+        experiment 1b. Another forest keeps the plain error; `ForestValues` can change it.
 
         Examples
         --------
@@ -200,9 +204,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             "estimator": paper_forest(),
             "design": ForestPaths(n_draws=500, paired_weights="published"),
             "solver": "least_squares",
-            "forest_error": "plain",
+            **settings,
         }
-        return cls(**{**published, **settings})
+        return cls(**{**published, "estimator": with_plain_error(published["estimator"])})
 
     @classmethod
     def preset(cls, name: str, options: Mapping[str, Any] | None = None, **settings: Any) -> Self:
@@ -247,7 +251,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        model : fitted forest, booster or other model
+        model : fitted forest, booster or other model, or ForestValues of a fitted forest
             Trees keep their structure; what they predict is computed again from these rows. Any
             other model labels the rows, and the labels are explained. A booster that was fitted
             on a frame with categories takes such a frame.
@@ -281,6 +285,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
                 "its library, such as LGBMRegressor or XGBRegressor."
             )
         self, X, y = cls(estimator=model, **settings), collected(X), collected(y)
+        values, model = model, fitted_model(model)
         if y is None and not is_projectable(model):
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
@@ -294,7 +299,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         drawn = SampledData(RawData(X, y, sample_weight, row_groups), resolved.reading)
 
         def make(problem: Problem) -> Game:
-            return fitted_values(model, problem, rows, n_labelled)
+            return fitted_values(values, problem, rows, n_labelled)
 
         self._explain(drawn, resolved, make, model)
         self._codes = codes
@@ -322,7 +327,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self
             When fit fails or is interrupted, it is left as it was before.
         """
-        as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
+        model = model_of(self.estimator)
+        as_classes = hasattr(model, "fit") and is_classifier(model)
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
             drawn = draw(
@@ -452,7 +458,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self._remember_columns(problem, is_frame(given.X))
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
-        is_built_in = model is None and isinstance(settings.estimator, str | None)
+        is_built_in = model is None and is_own(settings.estimator)
         make = with_progress(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
             result, played = explain(settings, problem, make, model, drawn.rest)

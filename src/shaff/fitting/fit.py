@@ -49,7 +49,7 @@ from shaff.solve.projection import project_to_simplex
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
-from shaff.values.registry import split_seeds
+from shaff.values.registry import is_own, split_seeds
 
 # The linear game is costly for more players; where only error bars ask for it they do without.
 # `benchmarks.large` shows the time.
@@ -98,7 +98,7 @@ def _explain(
     checkpoint = _checkpoint(settings, selection.problem, model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.evaluated)
-        columns = problem.distinct_columns() if _is_own(settings) else None
+        columns = problem.distinct_columns() if is_own(settings.estimator) else None
         whole = None if rest is None else Whole(rest, problem, columns)
         run = Fit(settings, selection, game, evaluator, whole)
         result = run.result()
@@ -114,17 +114,12 @@ def _explain(
     )
 
 
-def _is_own(settings: Settings) -> bool:
-    """Whether the learners are our own, which see each of several copies of a column once."""
-    return settings.estimator is None or isinstance(settings.estimator, str)
-
-
 def _selection_and_game(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game]
 ) -> tuple[PlayerSelection, Game]:
     """Learners of our own see what the screen of each fold leaves them. Other models see all
     columns, and what they explain may not be y: there a screen comes after."""
-    if _is_own(settings):
+    if is_own(settings.estimator):
         selection = choose_players(settings, problem)
         game = make(selection.problem)
         return replace(selection, problem=game.problem or selection.problem), game
@@ -466,7 +461,7 @@ def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint 
         return None
     rows = (problem.X, problem.y, problem.sample_weight, problem.row_groups, problem.players)
     # The splits themselves: a splitter may be random.
-    how = (problem.categorical, problem.cv, problem.seed, problem.forest_error)
+    how = (problem.categorical, problem.cv, problem.seed)
     versions = (__version__, sklearn.__version__)
     return Checkpoint(
         settings.checkpoint, fingerprint(*rows, *how, settings.estimator, model, versions)

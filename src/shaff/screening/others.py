@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
+from shaff._util.ridge import penalised_solve, usable_scales, weighted_means
 from shaff._util.typing import FloatArray, IntArray, IntpArray
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
@@ -65,7 +65,7 @@ def fit_others(
     groups = None if problem.row_groups is None else problem.row_groups[train]
     X, codes = _numbers(problem, train, columns)
     mean, spread = _moments(X, weight)
-    scale = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf)
+    scale = usable_scales(mean, spread)
     _standardise(X, mean, scale)
     ridge = _Ridge(X, y - weight @ y / weight.sum(), weight)
     scores, penalty = ridge.cross_fitted(_inner_tests(len(train), groups, seed))
@@ -125,20 +125,15 @@ class _Ridge:
         if not self.dual:
             out, y = self.Z[test], self.y[test]
             gram, moment = self.gram - out.T @ out, self.moment - out.T @ y
-            return [self._solve(gram, moment, penalty) for penalty in PENALTIES]
+            return [penalised_solve(gram, moment, p * self.total) for p in PENALTIES]
         rest = np.setdiff1d(np.arange(len(self.y)), test)
         gram, Z = self.gram[np.ix_(rest, rest)], self.Z[rest]
-        return [Z.T @ self._solve(gram, self.y[rest], penalty) for penalty in PENALTIES]
+        return [Z.T @ penalised_solve(gram, self.y[rest], p * self.total) for p in PENALTIES]
 
     def slopes(self, penalty: float) -> FloatArray:
         if not self.dual:
-            return self._solve(self.gram, self.moment, penalty)
-        return np.asarray(self.Z.T @ self._solve(self.gram, self.y, penalty))
-
-    def _solve(self, gram: FloatArray, right: FloatArray, penalty: float) -> FloatArray:
-        penalised = gram.copy()
-        penalised.flat[:: len(gram) + 1] += penalty * self.total
-        return np.asarray(cho_solve(cho_factor(penalised, overwrite_a=True), right))
+            return penalised_solve(self.gram, self.moment, penalty * self.total)
+        return np.asarray(self.Z.T @ penalised_solve(self.gram, self.y, penalty * self.total))
 
 
 def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,14 +141,9 @@ def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
     mean, spread = np.empty(X.shape[1]), np.empty(X.shape[1])
     for k in range(0, X.shape[1], AT_ONCE):
         some = slice(k, k + AT_ONCE)
-        mean[some] = _weighted_mean(X[:, some], weight)
-        spread[some] = np.sqrt(_weighted_mean((X[:, some] - mean[some]) ** 2, weight))
+        mean[some] = weighted_means(X[:, some], weight)
+        spread[some] = np.sqrt(weighted_means((X[:, some] - mean[some]) ** 2, weight))
     return mean, spread
-
-
-def _weighted_mean(X: FloatArray, weight: FloatArray) -> FloatArray:
-    there = ~np.isnan(X)
-    return np.asarray(weight @ np.where(there, X, 0.0) / np.maximum(weight @ there, 1e-300))
 
 
 def _standardise(X: FloatArray, mean: FloatArray, scale: FloatArray) -> None:

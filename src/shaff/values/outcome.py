@@ -22,6 +22,28 @@ from shaff.subsets import Subsets
 MAX_OUTPUT_INFLUENCES = 2**27
 
 
+def explained_share(error: FloatArray, constant: float | FloatArray) -> FloatArray:
+    """Return v, the share of the variance that predictions explain: 1 - error / constant.
+
+    Parameters
+    ----------
+    error : float array of shape (n_subsets, ...)
+        Squared errors of the predictions, summed or averaged over the rows.
+    constant : float or float array that broadcasts with it
+        Squared errors of the constant that explains nothing, over the same rows. Where it has
+        none, as y does not vary, there is nothing to explain: the share is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.outcome import explained_share
+    >>> explained_share(np.array([0.5, 2.0]), 2.0).tolist()
+    [0.75, 0.0]
+    """
+    varies = np.asarray(constant) > 0
+    return np.where(varies, 1 - error / np.where(varies, constant, 1.0), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The targets, their weights, and the constant that explains nothing.
@@ -187,8 +209,7 @@ class Outcome:
         """v of each subset from the rows' squared errors, shape (n_subsets, n_rows)."""
         weight = np.where(usable, self.weight, 0.0)
         mean_error = _row_sums(np.where(usable, errors, 0.0) * weight) / weight.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
+        return explained_share(mean_error, self.variance)
 
     def _explained_by_output(self, errors: FloatArray, usable: BoolArray) -> FloatArray | None:
         """v of each subset for each output alone, shape (n_subsets, n_outputs); None with one
@@ -198,9 +219,7 @@ class Outcome:
         weight = np.where(usable, self.weight, 0.0)
         known = np.where(usable[:, None], errors, 0.0)
         mean_error = (known * weight[:, None]).sum(axis=1) / weight.sum()
-        variance = self.output_variances
-        varies = variance > 0
-        return np.asarray(np.where(varies, 1 - mean_error / np.where(varies, variance, 1.0), 0.0))
+        return explained_share(mean_error, self.output_variances)
 
     def _influences(self, errors: FloatArray, usable: BoolArray) -> npt.NDArray[np.float32]:
         """Influence of each row on v, shape (n_subsets, n_rows)."""

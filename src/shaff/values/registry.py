@@ -13,7 +13,8 @@ from shaff.trees.boosters import as_regressor, is_booster
 from shaff.trees.kinds import is_forest
 from shaff.values.auto import make_auto, stacks
 from shaff.values.boosting.grown import fitted_boosting, make_boosting
-from shaff.values.forest.grown import fitted_forest, make_forest
+from shaff.values.forest.grown import make_forest
+from shaff.values.forest.setting import ForestValues
 from shaff.values.models.surrogate import fitted_surrogate, make_surrogate
 from shaff.values.published.systems import as_game
 from shaff.values.smooth.smooth_values import make_smooth
@@ -22,9 +23,12 @@ from shaff.values.stack import make_stack, run_seeds
 __all__ = [
     "VALUES",
     "estimator_for_all_rows",
+    "fitted_model",
     "fitted_values",
+    "is_own",
     "is_projectable",
     "make_values",
+    "model_of",
     "split_seeds",
 ]
 
@@ -118,6 +122,34 @@ def _find(name: str) -> Callable[[Problem], ValueFunction | Game]:
     return VALUES[name]
 
 
+def is_own(estimator: Any) -> bool:
+    """Whether an estimator names learners of shaff's own, which see what the screen of each fold
+    leaves them, and each of several copies of a column once.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff import ForestValues
+    >>> from shaff.values.registry import is_own
+    >>> is_own("forest"), is_own(ForestValues()), is_own(ForestValues(RandomForestRegressor()))
+    (True, True, False)
+    """
+    return isinstance(estimator, str) or model_of(estimator) is None
+
+
+def model_of(estimator: Any) -> Any:
+    """Return the model of a forest setting, which may be None; any other estimator as it is."""
+    return estimator.model if isinstance(estimator, ForestValues) else estimator
+
+
+def fitted_model(estimator: Any) -> Any:
+    """Return the model that `ShapleyEffects.from_fitted` was given, alone or in a setting."""
+    model = model_of(estimator)
+    if model is None:
+        raise InputTypeError("from_fitted needs a model that has been fitted, not None.")
+    return model
+
+
 def is_projectable(model: Any) -> bool:
     """Whether the trees of a model can be projected; any other model needs a surrogate."""
     return is_forest(model) or is_booster(model)
@@ -126,12 +158,14 @@ def is_projectable(model: Any) -> bool:
 def fitted_values(
     model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
 ) -> Game:
-    """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
-    if is_projectable(model):
+    """Values of a model fitted elsewhere, or of `ForestValues` of a fitted forest: the structure of
+    trees is kept, what they predict is computed again."""
+    if is_projectable(model_of(model)):
         problem.check_varies()
         _check_numbers(problem)
-    if is_forest(model):
-        return fitted_forest(model, problem, rows)
+    setting = ForestValues(model) if is_forest(model) else model
+    if isinstance(setting, ForestValues):
+        return setting.make_fitted(problem, rows)
     if rows == "training":
         raise InputError(
             f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.protocols import Values
 from shaff.subsets import Subsets
+from shaff.values.outcome import explained_share
 
 # Outputs whose error bars are kept apart: each takes a matrix over the subsets.
 MAX_OUTPUTS = 12
@@ -172,14 +173,13 @@ class ErrorSums:
     def values(self, subsets: Subsets) -> Values:
         """v of each subset, plain and corrected; the empty set is worth 0."""
         total, known = self.constant.sum(), subsets.sizes > 0
-        varies = np.where(self.constant > 0, self.constant, np.inf)
-        by_output = np.where(self.constant > 0, 1 - self.corrected / varies, 0.0)
+        by_output = explained_share(self.corrected, self.constant)
         folds = self.by_fold[self.by_fold[:, 0] > 0]
-        runs = 1 - folds[:, 1:].T / folds[:, 0]
+        runs = explained_share(folds[:, 1:].T, folds[:, 0])
         return Values(
             subsets,
-            np.where(known, 1 - self.corrected.sum(axis=1) / total, 0.0),
-            plain=np.where(known, 1 - self.errors.sum(axis=1) / total, 0.0),
+            np.where(known, explained_share(self.corrected.sum(axis=1), total), 0.0),
+            plain=np.where(known, explained_share(self.errors.sum(axis=1), total), 0.0),
             by_output=by_output * known[:, None] if len(self.constant) > 1 else None,
             # What the models of the folds differ by is luck, of which no number of rows tells.
             runs=runs * known[:, None] if len(folds) > 1 else None,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
+from shaff._util.ridge import usable_scales, weighted_means
 from shaff._util.statistics import normal_scores
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.folds import Fold
@@ -81,9 +82,9 @@ class LinearStart:
         self.owners = np.concatenate([[owner, owner], [owner[first], owner[second]]], axis=1)
         features = np.hstack(columns)
         total = self._weight.sum()
-        self._mean = _weighted_nanmean(features, self._weight)
-        spread = np.sqrt(_weighted_nanmean((features - self._mean) ** 2, self._weight))
-        self._scale = np.where(spread > 1e-12 * (1 + np.abs(self._mean)), spread, np.inf)
+        self._mean = weighted_means(features, self._weight)
+        spread = np.sqrt(weighted_means((features - self._mean) ** 2, self._weight))
+        self._scale = usable_scales(self._mean, spread)
         if visible is not None:
             self._scale[~visible[owner]] = np.inf
         self.y_mean = self._weight @ self._y / total
@@ -183,9 +184,3 @@ def choose_penalty(
         errors.append(error)
     best = int(np.argmin(errors))
     return PENALTIES[best], errors[best]
-
-
-def _weighted_nanmean(values: FloatArray, weight: FloatArray) -> FloatArray:
-    present = ~np.isnan(values)
-    total = weight @ present
-    return np.asarray(weight @ np.where(present, values, 0.0) / np.maximum(total, 1e-300))

@@ -31,19 +31,19 @@ NO_SPLITS = (
 )
 
 
-def make_forest(problem: Problem, model: Any = None) -> Game:
-    """Grow the forest and project it.
+def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") -> Game:
+    """Grow the forest and project it; ``error`` as in `ProjectedForest`.
 
     Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
     """
     if problem.views is not None:
-        return _grown_by_fold(problem)
+        return _grown_by_fold(problem, error)
     model = paper_forest(DEFAULT_TREES) if model is None else model
     plain = problem.sample_weight is None and problem.row_groups is None
     if not plain or problem.categorical.any():
-        return _projected_game(model, _grown(model, problem), problem)
+        return _projected_game(model, _grown(model, problem), problem, error)
     fitted = fit_forest(model, problem)
-    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem)
+    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem, error)
 
 
 def published_forest(problem: Problem, estimator: Any = None, *, error: str = "plain") -> Game:
@@ -54,23 +54,23 @@ def published_forest(problem: Problem, estimator: Any = None, *, error: str = "p
             "Projected forests need a forest of scikit-learn with out-of-bag rows, "
             f"not {type(model).__name__}."
         )
-    return make_forest(replace(problem, seed=draw_seed(problem.seed), forest_error=error), model)
+    return make_forest(replace(problem, seed=draw_seed(problem.seed)), model, error)
 
 
-def fitted_forest(model: Any, problem: Problem, rows: str) -> Game:
+def fitted_forest(model: Any, problem: Problem, rows: str, error: str = "unbiased") -> Game:
     """Out of bag on its training rows; on held-out rows each tree gets a new bag of these."""
     if model.n_features_in_ != problem.X.shape[1]:
         raise InputError(
             f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
         )
     if rows == "training":
-        return _on_training_rows(model, problem)
+        return _on_training_rows(model, problem, error)
     n_trees = np.size(model.estimators_)
     bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
-    return _projected(model, bags, problem)
+    return _projected(model, bags, problem, error)
 
 
-def _on_training_rows(model: Any, problem: Problem) -> Game:
+def _on_training_rows(model: Any, problem: Problem, error: str) -> Game:
     if problem.row_groups is not None:
         raise InputError(
             "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
@@ -81,34 +81,38 @@ def _on_training_rows(model: Any, problem: Problem) -> Game:
     if problem.sample_weight is not None and not drawn_by_weight(model, bags):
         weight = problem.sample_weight
     check_targets(model, problem.y, bags * weight)
-    return _projected(model, bags, problem, weight)
+    return _projected(model, bags, problem, error, weight)
 
 
 def _projected(
     model: Any,
     bags: Any,
     problem: Problem,
+    error: str,
     cell_weight: FloatArray | None = None,
 ) -> Game:
     grown = GrownForest.of_fitted(model, len(problem.X), bags)
-    return _projected_game(model, grown, problem, cell_weight)
+    return _projected_game(model, grown, problem, error, cell_weight)
 
 
 def _projected_game(
     model: Any,
     grown: GrownForest,
     problem: Problem,
+    error: str,
     cell_weight: FloatArray | None = None,
 ) -> Game:
     least = least_leaf(model, len(problem.X))
-    values = ProjectedForest(problem, grown, min_node_size=least, cell_weight=cell_weight)
+    values = ProjectedForest(
+        problem, grown, min_node_size=least, cell_weight=cell_weight, error=error
+    )
     game = Game(values, "forest", grown.gains, grown.forest)
     if problem.has_splits and problem.views is None:
         return replace(game, notes=(NO_SPLITS,), problem=replace(problem, cv=None))
     return game
 
 
-def _grown_by_fold(problem: Problem) -> Game:
+def _grown_by_fold(problem: Problem, error: str) -> Game:
     """Trees on the training rows of each fold, split on the columns that it may see.
 
     A row is predicted by the trees of the folds that hold it out: those of others were grown on
@@ -122,7 +126,7 @@ def _grown_by_fold(problem: Problem) -> Game:
             rows[fold.train] = 1
             plots.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
     model = paper_forest(FOLD_TREES)
-    return _projected_game(model, _grown(model, problem, plots), problem)
+    return _projected_game(model, _grown(model, problem, plots), problem, error)
 
 
 def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) -> GrownForest:

@@ -35,7 +35,7 @@ def fitted_surrogate(model: Any, problem: Problem, n_labelled: int | None = None
     target = _labels(model, rows)
     labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
     labelled.check_varies()
-    game = make_auto(replace(labelled, forest_error="unbiased"))
+    game = make_auto(labelled)
     note = (
         f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
         "surrogate: the model, not the data."

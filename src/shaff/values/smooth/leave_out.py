@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
+from shaff._util.ridge import penalised_solve
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 
 # Relative to the sum of the weights; the last leaves nothing but the mean.
@@ -236,8 +236,7 @@ def ridge_slopes(
         return np.zeros((len(features), target.y.shape[1]))
     weighted = features * target.weight
     gram = weighted @ features.T if gram is None else gram
-    ridge = penalty * target.total * np.eye(len(features))
-    return np.asarray(cho_solve(cho_factor(gram + ridge), weighted @ (target.y - target.mean)))
+    return penalised_solve(gram, weighted @ (target.y - target.mean), penalty * target.total)
 
 
 @dataclass(frozen=True, eq=False)
