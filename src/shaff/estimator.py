@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._util.typing import FloatArray, RandomState
 from shaff._util.warn import warn
+from shaff.data.named import by_name
 from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Problem, RawData, read_problem
+from shaff.data.remarks import Remark
 from shaff.data.sources.sampled import SampledData, ValueRows, draw
 from shaff.data.table import (
     Groups,
@@ -33,14 +35,14 @@ from shaff.data.table import (
 )
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
-from shaff.fitting.fit import explain
+from shaff.fitting.fit import Task
+from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
-from shaff.fitting.hints import with_hints
 from shaff.fitting.interactions import Budget, find_interactions, no_interactions
 from shaff.fitting.notes.reading import sentence
 from shaff.fitting.presets import find_preset
 from shaff.fitting.progress import with_progress
-from shaff.fitting.provenance import changed_settings, library_versions
+from shaff.fitting.provenance import Provenance, changed_settings
 from shaff.fitting.settings import Settings, check_budget
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.results.effects import EffectsResult
@@ -154,6 +156,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any = None,
+        *,
         design: str | DesignSetting = "auto",
         solver: str | SolverSetting = "auto",
         n_subsets: int | None = None,
@@ -296,12 +299,13 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             X = recode(X, codes)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
-        drawn = SampledData(RawData(X, y, sample_weight, row_groups), resolved.reading)
+        given = by_name(RawData(X, y, sample_weight, row_groups))
+        sampled = SampledData(given, resolved.reading)
 
         def make(problem: Problem) -> Game:
             return fitted_values(values, problem, rows, n_labelled)
 
-        self._explain(drawn, resolved, make, model)
+        self._run(sampled, resolved, make, model)
         self._codes = codes
         return self
 
@@ -327,18 +331,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self
             When fit fails or is interrupted, it is left as it was before.
         """
-        model = model_of(self.estimator)
-        as_classes = hasattr(model, "fit") and is_classifier(model)
-        with _all_or_nothing(self):
-            settings = self._resolve(as_classes)
-            drawn = draw(
-                RawData(X, y, sample_weight, row_groups), settings.reading, settings.value_rows
-            )
-            if drawn.rest is not None:
-                settings = replace(
-                    settings, estimator=estimator_for_all_rows(settings.estimator, self.cv)
-                )
-            return self._explain(drawn, settings, partial(make_values, settings.estimator))
+        return self._fit(RawData(X, y, sample_weight, row_groups))
 
     def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
         """What each input has added to the prediction of single rows.
@@ -445,44 +438,61 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def _resolve(self, as_classes: bool, all_rows: bool = False) -> Settings:
         return Settings.resolve(self.get_params(deep=False), as_classes, all_rows)
 
-    def _explain(
+    def _fit(
+        self, given: RawData, remarks: tuple[Remark, ...] = (), call: str | None = None
+    ) -> Self:
+        """`fit`, told how the data were read before, and how the call is to be written."""
+        model = model_of(self.estimator)
+        as_classes = hasattr(model, "fit") and is_classifier(model)
+        with _all_or_nothing(self):
+            settings = self._resolve(as_classes)
+            sampled = draw(given, settings.reading, settings.value_rows)
+            if sampled.rest is not None:
+                learner = estimator_for_all_rows(settings.estimator, self.cv)
+                settings = replace(settings, estimator=learner)
+            make = partial(make_values, settings.estimator)
+            return self._run(sampled, settings, make, remarks=remarks, call=call)
+
+    def _run(
         self,
-        drawn: SampledData,
+        sampled: SampledData,
         settings: Settings,
         make: Callable[[Problem], Game],
         model: Any = None,
+        remarks: tuple[Remark, ...] = (),
+        call: str | None = None,
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
-        given = drawn.given
-        problem = drawn.with_remarks(read_problem(given, drawn.reading, self._check_matrix))
+        given = sampled.given
+        problem = sampled.with_remarks(read_problem(given, sampled.reading, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
+        is_built_in = model is None and is_own(settings.estimator)
+        task = Task(
+            settings,
+            problem,
+            sampled,
+            with_progress(make, settings.verbose, in_steps=is_built_in),
+            Provenance(call or self._call(sampled, model), library_of(given.X), remarks),
+            model,
+            # Other models are asked, and y may be no answer.
+            explains_outcome=model is None or is_projectable(model),
+        )
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
-        is_built_in = model is None and is_own(settings.estimator)
-        make = with_progress(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, played = explain(settings, problem, make, model, drawn.rest)
-        if model is None or is_projectable(model):  # others are asked, and y may be no answer
-            result = with_hints(problem, result)
-        result = replace(
-            result,
-            call=self._call(drawn, model),
-            data=drawn.summarised(result.data, result.n_rows),
-            versions=library_versions(),
-            library=library_of(given.X),
-        )
-        self._players, self._fitted_game = problem.players, played
+            self.result_, self._fitted_game = run_fit(task)
+        self._players = problem.players
         self._is_named = is_frame(given.X)
         # How a fitted booster calls the categories of a frame.
         self._codes: Mapping[str, Mapping[str, float]] = {}
-        self.result_, self.effects_ = result, result.effects
-        self.explained_variance_ = result.explained_variance
+        self.effects_ = self.result_.effects
+        self.explained_variance_ = self.result_.explained_variance
         return self
 
-    def _call(self, drawn: SampledData, model: Any) -> str:
+    def _call(self, sampled: SampledData, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        given, asked = drawn.given, drawn.asked
+        given, asked = sampled.given, sampled.asked
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
                    for name in ("y", "sample_weight", "row_groups")}  # fmt: skip

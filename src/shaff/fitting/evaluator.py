@@ -173,6 +173,14 @@ class Evaluator:
 
         return run_design(design, self.evaluate(start).without_rows(), evaluate)
 
+    def evaluated(self) -> Values:
+        """Return the values of every subset so far, without influences, in order of evaluation."""
+        found = {**self._found[True], **{k: v for k, v in self._found[False].items()
+                                         if k not in self._found[True]}}  # fmt: skip
+        return Values.concatenate(
+            [values[place : place + 1].without_rows() for values, place in found.values()]
+        )
+
     def n_new(self, subsets: Subsets) -> int:
         """Return how many of the subsets have not been evaluated yet."""
         return len(subsets[self._is_new(subsets, influences=False)].unique())

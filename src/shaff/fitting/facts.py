@@ -18,6 +18,7 @@ from shaff.fitting.settings import Settings
 from shaff.protocols import Effects, Game, Values
 from shaff.results.direction import Shape
 from shaff.screening import PlayerSelection
+from shaff.subsets import Subsets
 from shaff.uncertainty.inference import Uncertainty
 
 
@@ -30,6 +31,8 @@ class Solution:
     effects : Effects
     values : Values
         Values of the full set, then of the subsets that the effects were solved from.
+    subsets : Subsets
+        The latter subsets, with the weights of their draws.
     errors : Uncertainty or None
         None where the value function has no influences.
     first_order, total : float arrays of shape (n_players,) or None
@@ -46,6 +49,7 @@ class Solution:
 
     effects: Effects
     values: Values
+    subsets: Subsets
     errors: Uncertainty | None
     first_order: FloatArray | None
     total: FloatArray | None
@@ -111,6 +115,8 @@ class Facts:
     sampled : SampledData
         How the rows were drawn.
     provenance : Provenance
+    explains_outcome : bool
+        Whether the outcome is explained, and not what a model predicts in its place.
     selection : PlayerSelection
         Which inputs took part by name.
     game : Game or None
@@ -123,6 +129,7 @@ class Facts:
     problem: Problem
     sampled: SampledData
     provenance: Provenance
+    explains_outcome: bool
     selection: PlayerSelection
     game: Game | None = None
     solution: Solution | None = None
@@ -194,5 +201,3 @@ class Facts:
     def of_others(self, **found: FloatArray) -> dict[str, float] | None:
         """The numbers of "all others"; None without them."""
         return {k: float(a[-1]) for k, a in found.items()} if self.has_others else None
-
-

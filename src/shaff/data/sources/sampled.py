@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff.data.named import by_name
 from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Problem, RawData, ReadingOptions
 from shaff.data.remarks import Remark
@@ -162,7 +163,7 @@ class SampledData(NamedTuple):
     tally : Tally or None
         Of a lake.
     asked : RawData or None
-        The names that the user gave for a lake.
+        The data as they were given, where columns go by name.
     """
 
     given: RawData
@@ -231,7 +232,8 @@ def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> Samp
     Parameters
     ----------
     given : RawData
-        X may be anything that `open_lake` takes; then the others are names of its columns.
+        X may be anything that `open_lake` takes; then the others are names of its columns, as they
+        may be for a frame.
     reading : ReadingOptions
         With ``max_rows=None`` all rows of a lake are measured.
     value_rows : {"sample", "all"} or int
@@ -239,8 +241,11 @@ def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> Samp
     """
     lake = open_lake(given.X) if _may_be_lake(given) else None
     if lake is None:
-        held = RawData(collected(given.X), collected(given.y), *given[2:])
-        return SampledData(held, reading, _rest_in_memory(held, reading, value_rows))
+        collected_data = RawData(collected(given.X), collected(given.y), *given[2:])
+        held = by_name(collected_data)
+        rest = _rest_in_memory(held, reading, value_rows)
+        asked = None if held is collected_data else given
+        return SampledData(held, reading, rest, asked=asked)
     rows = LakeRows.named(lake, *given[1:])
     tally = Tally.of(rows, reading.seed)
     most = LAKE_SAMPLE if reading.max_rows is None else reading.max_rows

@@ -1,8 +1,8 @@
 """Every note that a result carries: one rule each, in order of weight.
 
 A rule is a function from the `Facts` of a fit to sentences, none if it has nothing to say. To add a
-note, write its rule in the module of its kind and put it into `RULES` where its weight belongs. What
-a rule needs to have computed is a check (`shaff.fitting.checks`) or a remark of the data room
+note, write its rule in the module of its kind and put it into `RULES` where its weight belongs.
+What a rule needs to have computed is a check (`shaff.fitting.checks`) or a remark of the data room
 (`shaff.data.remarks`): rules compare and phrase, they do not compute.
 
 The notes of local effects, interactions and comparisons are in the modules of their names.

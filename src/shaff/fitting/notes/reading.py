@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from shaff._util.words import column_sentence, counted, listed
 from shaff.data.remarks import Remark
+from shaff.fitting.facts import Facts
+
+
+def remarks(facts: Facts) -> Iterator[str]:
+    """How the data were read."""
+    yield from map(sentence, facts.remarks)
 
 
 def sentence(remark: Remark) -> str:
