@@ -479,11 +479,21 @@ def parts(result: EffectsResult) -> dict[str, Any]:
     """All that is hashed, by the name of its hash."""
     return {
         "effects": (result.effects, result.raw_effects, result.explained_variance),
-        "errors": (result.standard_errors, result.covariance, result.explained_variance_error),
+        "errors": (errors_by_source(result), result.covariance, result.explained_variance_error),
         "p_values": result.p_values,
         "rest": (result.first_order, result.total, result.per_output, result.names, result.target,
                  made_by(result)),
     }  # fmt: skip
+
+
+def errors_by_source(result: EffectsResult) -> Any:
+    # Under its name in results of earlier interfaces, which are compared with those of today.
+    return vars(result).get("errors_by_source", vars(result).get("standard_errors"))
+
+
+def standard_errors(result: EffectsResult) -> Any:
+    is_earlier = "standard_errors" in vars(result)
+    return result.standard_error if is_earlier else result.standard_errors  # type: ignore[attr-defined]
 
 
 def made_by(result: EffectsResult) -> str:
@@ -510,7 +520,7 @@ def hashes(result: EffectsResult) -> dict[str, str]:
 
 def fingerprint(result: EffectsResult) -> dict[str, Any]:
     """One line of the file."""
-    numbers = (result.effects, result.standard_error, result.p_values)
+    numbers = (result.effects, standard_errors(result), result.p_values)
     listed = [None if array is None else array.tolist() for array in numbers]
     return {
         "hashes": hashes(result),

@@ -417,7 +417,7 @@ class Fit:
             convergence=trace,
             plain_effects=self._shared(errors.plain) if corrected else None,
             per_output_errors=self._by_name(errors.by_output),
-            standard_errors=by_source,
+            errors_by_source=by_source,
             notes=(*_few_units(self.problem), *result.notes),
             covariance=share @ errors.covariance @ share.T,
             explained_variance_error=errors.explained_variance_error,

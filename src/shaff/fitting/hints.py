@@ -171,7 +171,7 @@ def _little(problem: Problem, result: EffectsResult) -> Iterator[str]:
 
 
 def _unsure(problem: Problem, result: EffectsResult) -> Iterator[str]:
-    error = result.standard_error
+    error = result.standard_errors
     if error is None or result.explained_variance <= 0 or len(result.names) < 2:
         return
     top = int(result.effects.argmax())
