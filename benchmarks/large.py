@@ -61,9 +61,9 @@ def main() -> None:
         start = time.perf_counter()
         result = explain(path, n_jobs=2)
         seconds, memory = time.perf_counter() - start, peak_gigabytes()
-    print(result.summary(max_players=12))
+    print(result.summary(max_inputs=12))
     print(f"{seconds:.0f} s (limit {MAX_SECONDS}), {memory:.2f} GB (limit {MAX_GIGABYTES:.0f})")
-    assert result.standard_error is not None
+    assert result.standard_errors is not None
     ok = seconds <= MAX_SECONDS and memory <= MAX_GIGABYTES
     print("passed" if ok else "FAILED")
     sys.exit(not ok)

@@ -75,7 +75,7 @@ def run_null(case: str, seed: int) -> Record:
         ),
         "p": rounded(result.null_test(adjust=None)),
         "holm": rounded(result.null_test()),
-        "errors": {name: rounded(e) for name, e in (result.standard_errors or {}).items()},
+        "errors": {name: rounded(e) for name, e in (result.errors_by_source or {}).items()},
     }
 
 

@@ -295,9 +295,9 @@ def test_large_tables_are_sampled_and_the_result_says_so():
     )
     assert part.result_.n_rows == 400
     assert any("400 of the 2000 rows" in note for note in part.result_.notes)
-    ratio = part.result_.standard_error[0] / whole.result_.standard_error[0]
+    ratio = part.result_.standard_errors[0] / whole.result_.standard_errors[0]
     assert 1.5 < ratio < 3.5  # five times fewer rows
-    assert abs(part.effects_[0] - whole.effects_[0]) < 4 * part.result_.standard_error[0]
+    assert abs(part.effects_[0] - whole.effects_[0]) < 4 * part.result_.standard_errors[0]
     with pytest.raises(ValueError, match="max_rows"):
         ShapleyEffects(max_rows=3).fit(X, y)
 

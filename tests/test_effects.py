@@ -426,7 +426,7 @@ def test_a_copied_column_shares_the_effect(data):
 
 def all_bits(est):
     result = est.result_
-    errors = b"".join(result.standard_errors[k].tobytes() for k in sorted(result.standard_errors))
+    errors = b"".join(result.errors_by_source[k].tobytes() for k in sorted(result.errors_by_source))
     return result.effects.tobytes() + result.raw_effects.tobytes() + errors
 
 

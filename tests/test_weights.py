@@ -103,9 +103,9 @@ def test_whole_fits_agree_within_their_errors(rows, estimator):
     est = ShapleyEffects(estimator, random_state=0)
     one = est.fit(X, y, sample_weight=weight).result_
     other = est.fit(X[row_of], y[row_of], row_groups=row_of).result_
-    spread = np.hypot(one.standard_error, other.standard_error)
+    spread = np.hypot(one.standard_errors, other.standard_errors)
     assert (np.abs(one.raw_effects - other.raw_effects) < 2 * spread).all()
-    assert (np.abs(np.log2(one.standard_error / other.standard_error)) < 1).all()
+    assert (np.abs(np.log2(one.standard_errors / other.standard_errors)) < 1).all()
 
 
 @pytest.mark.parametrize("estimator", ["forest", "boosting"])
@@ -152,7 +152,7 @@ def test_rows_without_weight_are_as_if_absent(rows, estimator):
     one = est.fit(X, wild, sample_weight=weight).result_
     other = est.fit(X[there], y[there], sample_weight=weight[there]).result_
     np.testing.assert_array_equal(one.effects, other.effects)
-    np.testing.assert_array_equal(one.standard_error, other.standard_error)
+    np.testing.assert_array_equal(one.standard_errors, other.standard_errors)
     assert one.n_rows == there.sum()
 
 

@@ -81,7 +81,7 @@ def _result(given: Any, name: str) -> EffectsResult:
     result = getattr(given, "result_", given)
     if not isinstance(result, EffectsResult):
         raise InputTypeError(f"{name} is neither a result of shaff nor a fitted ShapleyEffects.")
-    if result.standard_error is None:
+    if result.standard_errors is None:
         raise InputError(f"{name} has no standard errors: there is nothing to compare it by.")
     return result
 
@@ -91,7 +91,7 @@ def _plays(result: EffectsResult, name: str) -> bool:
 
 
 def _variance(result: EffectsResult) -> FloatArray:
-    error = result.standard_error
+    error = result.standard_errors
     assert error is not None
     return np.asarray(error**2)
 
@@ -115,13 +115,13 @@ def _shared(
         values = game.evaluator.evaluate(Subsets.concatenate([full, game.subsets]))
         who = np.searchsorted(game.selection.kept, place)
         psi = effect_influences(game.effects, values, who)
-        if psi is None or result.standard_errors is None:
+        if psi is None or result.errors_by_source is None:
             raise InputError("same_rows=True: these values do not say what each row has done.")
         # As the error bars are: they allow for models that other rows would have given.
         given = np.sqrt(
             [data_covariance(row[None], game.selection.problem.row_groups)[0, 0] for row in psi]
         )
-        stated = result.standard_errors["data"][place]
+        stated = result.errors_by_source["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
         influences.append(psi * scale[:, None])
     one, other = influences

@@ -146,9 +146,12 @@ def show(
     outputs.check(force, [result])
     if not result.is_file():
         raise InputError(f"there is no file {result}.")
-    from shaff import load_result
+    from shaff import EffectsResult, load_result
 
-    _deliver(load_result(result), outputs)
+    saved = load_result(result)
+    if not isinstance(saved, EffectsResult):
+        raise InputError(f"{result} holds {type(saved).__name__}: show takes effects.")
+    _deliver(saved, outputs)
 
 
 @app.command()
