@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from shaff import ShapleyEffects
-from shaff.data.sources.files import read_parquet_sample
 from shaff.results.effects import EffectsResult
 
 N_ROWS, N_COLUMNS, BATCH = 1_000_000, 50, 100_000
@@ -47,10 +46,8 @@ def peak_gigabytes() -> float:
 
 
 def explain(path: Path, n_jobs: int) -> EffectsResult:
-    frame, n_rows = read_parquet_sample(path, seed=0)
-    print(f"{len(frame)} of {n_rows} rows are read")
     est = ShapleyEffects(random_state=0, n_jobs=n_jobs, verbose=int(sys.stderr.isatty()))
-    return est.fit(frame.drop("y"), frame["y"]).result_
+    return est.fit(path, "y").result_
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from shaff import ShapleyEffects, load_result
 from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
-from shaff.data.sources.files import read_parquet_sample
+from shaff.data.sources.files import Source, read_source
 from shaff.data.table import read_players, read_table
 from shaff.data.target import MAX_CLASSES, read_target
 from shaff.fitting.notes.reading import sentence
@@ -305,10 +305,10 @@ def test_large_tables_are_sampled_and_the_result_says_so():
 def test_parquet_is_sampled_while_it_is_read(tmp_path):
     path = tmp_path / "a.parquet"
     pl.DataFrame({"a": range(200_000)}).write_parquet(path, row_group_size=10_000)
-    frame, n_rows = read_parquet_sample(path, max_rows=1000, seed=1)
-    rows = frame["a"].to_numpy()
-    assert n_rows == 200_000
+    table = read_source(Source((path,)), max_rows=1000, seed=1)
+    rows = table.frame["a"].to_numpy()
+    assert table.n_rows == 200_000
     assert len(np.unique(rows)) == 1000
     assert (np.diff(rows) > 0).all()
     assert abs(rows.mean() / 100_000 - 1) < 0.1
-    assert read_parquet_sample(path, max_rows=None)[0].height == 200_000
+    assert read_source(Source((path,)), max_rows=200_000).frame.height == 200_000

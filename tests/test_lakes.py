@@ -19,8 +19,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from shaff import ShapleyEffects
 from shaff.data.problem import RawData, ReadingOptions, read_problem
 from shaff.data.rows import draw_rows
+from shaff.data.sources.blocks import row_shares
 from shaff.data.sources.lakes import DuckLake, frames_of, open_lake
-from shaff.data.sources.passes import LakeRows, Tally, row_shares, sample_lake
+from shaff.data.sources.passes import LakeRows, Tally, sample_lake
 from shaff.data.sources.sampled import draw
 from shaff.errors import InputError, InputTypeError
 

@@ -18,7 +18,8 @@ from sklearn.model_selection import KFold
 from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem, RawData
 from shaff.data.rows import draw_rows
-from shaff.data.sources.passes import MemoryRows, group_shares
+from shaff.data.sources.blocks import group_shares
+from shaff.data.sources.passes import MemoryRows
 from shaff.data.sources.sampled import UNITS, AllRows, MeasuredRows
 from shaff.errors import InputError
 from shaff.subsets import Subsets

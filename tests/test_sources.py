@@ -154,6 +154,20 @@ def test_long_tables_are_sampled_while_they_are_read(name):
     assert read_source(Source((Path(name),)), max_rows=10, seed=3).frame["n"].to_list() == rows
 
 
+@pytest.mark.parametrize("name", ["a.sqlite", "a.duckdb", "a.parquet", "a.feather"])
+def test_rows_of_one_group_are_sampled_together(name):
+    WRITERS[name](name)
+    source, found = Source((Path(name),)), set()
+    for seed in range(8):
+        towns = read_source(source, max_rows=20, seed=seed, row_groups="town").frame["town"]
+        assert set(towns.value_counts()["count"]) == {10}
+        assert towns.n_unique() == 2
+        found |= set(towns)
+    assert found == {"Rom", "Öslo", "Bern"}
+    # Refused by those who know the option's name.
+    assert read_source(source, max_rows=20, row_groups="twon").frame.height == 20
+
+
 # Databases ----------------------------------------------------------------------------------------
 
 DATABASES = ["a.sqlite", "a.duckdb"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.seeds import draw_seed
 from shaff._util.words import counted, listed
 from shaff.data.remarks import Remark
 from shaff.data.sources.files import Source, TableFile, read_source, with_types
@@ -69,7 +70,9 @@ def read_inputs(
 ) -> TableInputs:
     """Read the table, then take from it what was roles for."""
     with progress_bar(verbose, "Reading rows") as progress:
-        table = read_source(source, max_rows, seed, progress.update)
+        # The seed that `ShapleyEffects` makes of its random_state: `fit` samples the same rows.
+        sample_seed = draw_seed(seed)
+        table = read_source(source, max_rows, sample_seed, roles.row_groups, progress.update)
     if table.frame.height == 0:
         raise InputError(f"{_place(source)} has no rows.")
     names = table.frame.columns

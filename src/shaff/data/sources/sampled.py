@@ -15,14 +15,13 @@ from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Problem, RawData, ReadingOptions
 from shaff.data.remarks import Remark
 from shaff.data.rows import SAMPLED, draw_rows, n_given_rows, read_row_groups, sampled
+from shaff.data.sources.blocks import group_shares, row_shares
 from shaff.data.sources.lakes import open_lake
 from shaff.data.sources.passes import (
     LakeRows,
     MemoryRows,
     Rows,
     Tally,
-    group_shares,
-    row_shares,
     sample_lake,
 )
 from shaff.data.summary import ColumnSummary, DataSummary
