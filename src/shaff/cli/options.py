@@ -12,16 +12,11 @@ import typer
 
 from shaff._util.words import listed
 from shaff.errors import InputError
+from shaff.values.learners import LEARNERS
 
-
-class Learner(StrEnum):
-    """What prices a subset, by name."""
-
-    AUTO = "auto"
-    FOREST = "forest"
-    BOOSTING = "boosting"
-    SMOOTH = "smooth"
-    STACK = "stack"
+# What is learnt from a subset, by name.
+Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type: ignore[misc]
+AUTO = Learner("auto")
 
 
 class Dates(StrEnum):

@@ -24,6 +24,7 @@ from shaff.fitting.checkpoint import Checkpoint, fingerprint
 from shaff.fitting.checks.twins import interchangeable
 from shaff.fitting.evaluator import Evaluator
 from shaff.fitting.fitted_game import ConstantGame, FittedGame, shapes_of
+from shaff.fitting.notes.learner import learner_notes
 from shaff.fitting.progress import Silent, progress_bar
 from shaff.fitting.settings import Settings
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
@@ -379,6 +380,7 @@ class Fit:
                 *self._alone_is_more(first_order, v_all),
                 *_still_learning(values),
                 *self.problem.table.notes,
+                *learner_notes(self.game.facts),
                 *self.game.notes,
             ),
             target=self.problem.target.name,

@@ -14,11 +14,11 @@ from shaff._util.seeds import LARGEST_SEED
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
-from shaff.protocols import Game, ValueFunction, Values
+from shaff.protocols import Game, LearnerFacts, ValueFunction, Values
 from shaff.subsets import Subsets
 from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
-from shaff.values.forest.grown import NO_SPLITS, make_forest
+from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
@@ -32,6 +32,8 @@ MAX_RUNS, MIN_RUNS, RUN_ROWS = 5, 2, 1600
 # Rows up to which each run of boosting makes its own choices.
 # Fewer, and one lucky choice is in all runs (`benchmarks.seeds`).
 OWN_CHOICES = 600
+# What is stacked, in words.
+KINDS = ("linear", "forest", "boosted trees", "smooth curves")
 
 
 class Part(Protocol):
@@ -319,7 +321,10 @@ def make_stack(problem: Problem) -> Game:
     """Ridge, projected forest, projected boosting and smooth values, combined anew for each
     subset, and averaged over several splits."""
     if problem.has_splits:
-        raise InputError(NO_SPLITS)
+        raise InputError(
+            "cv is not used by the forest of a stack, which is measured on the rows out of its "
+            'bags: boosting (estimator="boosting") keeps to it.'
+        )
     seeds = run_seeds(problem)
     return stacked(problem, seeds, _boosting_runs(problem, seeds), make_forest(problem))
 
@@ -357,12 +362,9 @@ def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Ga
         AveragedValues([game.values for game in boosting]),
     ]
     values = StackedValues(parts, problem, fold_of, SmoothValues(problem, fold_of))
-    note = (
-        "The model is a blend of four kinds (linear, forest, boosted trees, smooth curves), "
-        f"averaged over {len(seeds)} splits of the rows."
-    )
+    facts = LearnerFacts(blended=KINDS, n_splits=len(seeds))
     gains = np.mean([game.gains for game in boosting if game.gains is not None], axis=0)
-    return Game(values, "stack", gains, forest.forest, (note,))
+    return Game(values, "stack", gains, forest.forest, facts=facts)
 
 
 def _fold_of(values: ValueFunction) -> IntpArray:

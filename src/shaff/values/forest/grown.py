@@ -12,7 +12,7 @@ from shaff._util.seeds import draw_seed
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
-from shaff.protocols import Game
+from shaff.protocols import Game, LearnerFacts
 from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
 from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, TreeSample, grow_forest
@@ -25,10 +25,6 @@ from shaff.values.models.fitting import fit_forest
 DEFAULT_TREES = 100
 # Trees a fold, where each fold sees columns of its own: no other trees predict its rows.
 FOLD_TREES = 20
-NO_SPLITS = (
-    "cv is not used: a forest is measured on the rows out of its bags, which are drawn at random. "
-    'Boosting (estimator="boosting") keeps to it.'
-)
 
 
 def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") -> Game:
@@ -108,7 +104,8 @@ def _projected_game(
     )
     game = Game(values, "forest", grown.gains, grown.forest)
     if problem.has_splits and problem.views is None:
-        return replace(game, notes=(NO_SPLITS,), problem=replace(problem, cv=None))
+        facts = LearnerFacts(ignores_cv=True)
+        return replace(game, facts=facts, problem=replace(problem, cv=None))
     return game
 
 

@@ -16,7 +16,7 @@ from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.errors import InputError
-from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.protocols import Game, LearnerFacts, ValueFunction, ValueSetting
 from shaff.trees.forest import Forest, read_forest
 
 # Name -> where it is, imported when it is used: a function of a problem.
@@ -29,9 +29,6 @@ SYSTEMS = {
     "projected_forest": "forest.grown:published_forest",
     "mdi": "published.mdi:MDIValues",
 }
-
-
-ORDERED = "Levels of categories are ordered by their mean of y over all rows, as in ranger."
 
 
 def as_game(made: ValueFunction | Game, name: str) -> Game:
@@ -87,13 +84,12 @@ class PublishedValues(ValueSetting):
         ordered = order_levels(problem)
         game = as_game(function(ordered, **self.options, **model), self.values)
         forest = game.forest if self.paths_of is None else self._grow(ordered)
-        notes = (self.note, ORDERED * bool(problem.categorical.any()))
         return Game(
             game.values,
             self.values,
             forest=forest,
-            notes=tuple(filter(None, notes)),
             encode=partial(_ordered_rows, level_ranks(problem)),
+            facts=LearnerFacts(reference=self.note, orders_levels=bool(problem.categorical.any())),
         )
 
     def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:
