@@ -32,7 +32,7 @@ __all__ = [
 
 
 def make_values(estimator: Any, problem: Problem) -> Game:
-    """The value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
+    """Make the value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def make_values(estimator: Any, problem: Problem) -> Game:
 
 
 def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
-    """What stands for an estimator where rows outside of the sample are measured: boosting.
+    """Return the estimator to use where rows outside of the sample are measured: boosting.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
 
 
 def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
-    """Of the splits that a value function of that name is averaged over.
+    """Seeds of the splits that a value function of that name is averaged over.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def fitted_values(
 
 
 def _check_numbers(problem: Problem) -> None:
-    """The codes that a fitted tree gave to categories are its own."""
+    """Refuse categories: the codes that a fitted tree gave to them are its own."""
     for name, is_category in zip(problem.table.names, problem.categorical, strict=True):
         if is_category:
             raise InputError(

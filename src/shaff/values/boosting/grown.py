@@ -12,9 +12,9 @@ from shaff.values.boosting.projected_boosting import ProjectedBoosting
 def make_boosting(
     problem: Problem, model: Any = None, like: ProjectedBoosting | None = None
 ) -> Game:
-    """Projected boosting, cross-fitted; None is the default booster.
+    """Make projected boosting, cross-fitted; ``model=None`` is the default booster.
 
-    ``like``: another run on the same data, whose choices are taken over.
+    ``like`` is another run on the same data whose choices are taken over.
     """
     values = ProjectedBoosting(problem, estimator=model, like=like)
     facts = LearnerFacts(enough=values.start_ if values.n_trees_ == 0 else None)
@@ -22,6 +22,6 @@ def make_boosting(
 
 
 def fitted_boosting(model: Any, problem: Problem) -> Game:
-    """The trees of a fitted booster, on rows that it has not seen."""
+    """Project the trees of a fitted booster, on rows that it has not seen."""
     values = ProjectedBoosting.from_fitted(model, problem)
     return Game(values, "boosting", values.gains)

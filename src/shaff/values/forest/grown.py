@@ -23,7 +23,7 @@ from shaff.values.models.fitting import fit_forest
 # Fewer than the paper's: the unbiased error makes up for them.
 # Fewer, and the ensemble error shows; more only takes time (`benchmarks.accuracy`).
 DEFAULT_TREES = 100
-# Trees a fold, where each fold sees columns of its own: no other trees predict its rows.
+# Trees per fold, where each fold sees columns of its own: no other trees predict its rows.
 FOLD_TREES = 20
 
 
@@ -43,7 +43,7 @@ def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") ->
 
 
 def published_forest(problem: Problem, estimator: Any = None, *, error: str = "plain") -> Game:
-    """The forest of the paper's experiments, with its plain out-of-bag error."""
+    """Make the forest of the paper's experiments, with its plain out-of-bag error."""
     model = paper_forest() if estimator is None else estimator
     if not has_bags(model):
         raise InputTypeError(
@@ -54,7 +54,8 @@ def published_forest(problem: Problem, estimator: Any = None, *, error: str = "p
 
 
 def fitted_forest(model: Any, problem: Problem, rows: str, error: str = "unbiased") -> Game:
-    """Out of bag on its training rows; on held-out rows each tree gets a new bag of these."""
+    """Project a fitted forest: out of bag on its training rows; on held-out rows each tree gets a
+    new bag of these."""
     if model.n_features_in_ != problem.X.shape[1]:
         raise InputError(
             f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
@@ -110,23 +111,23 @@ def _projected_game(
 
 
 def _grown_by_fold(problem: Problem, error: str) -> Game:
-    """Trees on the training rows of each fold, split on the columns that it may see.
+    """Grow trees on the training rows of each fold, split on the columns that it may see.
 
     A row is predicted by the trees of the folds that hold it out: those of others were grown on
     columns that were chosen with its help.
     """
     assert problem.views is not None
-    plots = []
+    samples = []
     for seed in problem.views.seeds:
         for fold in problem.folds(seed):
             rows = np.zeros(len(problem.X), dtype=np.uint16)
             rows[fold.train] = 1
-            plots.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
+            samples.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
     model = paper_forest(FOLD_TREES)
-    return _projected_game(model, _grown(model, problem, plots), problem, error)
+    return _projected_game(model, _grown(model, problem, samples), problem, error)
 
 
-def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) -> GrownForest:
+def _grown(model: Any, problem: Problem, samples: list[TreeSample] | None = None) -> GrownForest:
     seed = getattr(model, "random_state", None)
     return grow_forest(
         model,
@@ -138,7 +139,7 @@ def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) 
         row_groups=problem.row_groups,
         n_jobs=problem.n_jobs,
         seed=int(seed) if isinstance(seed, int | np.integer) else problem.seed,
-        plots=plots,
+        samples=samples,
     )
 
 

@@ -41,7 +41,7 @@ def fitted_surrogate(model: Any, problem: Problem, n_labelled: int | None = None
 
 
 def _labels(model: Any, rows: Any) -> Target:
-    """What a model says of rows: one output with two classes, else one for each of its classes."""
+    """Labels that a model gives to rows: one output for two classes, else one for each class."""
     predict = model.predict_proba if is_classifier(model) else model.predict
     labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
     name, classes = f"the predictions of {type(model).__name__}", None

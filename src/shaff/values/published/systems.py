@@ -32,7 +32,7 @@ SYSTEMS = {
 
 
 def as_game(made: ValueFunction | Game, name: str) -> Game:
-    """What a setting has made, with a name."""
+    """Return what a setting has made as a game with a name."""
     return made if isinstance(made, Game) else Game(made, name)
 
 
@@ -51,7 +51,7 @@ class PublishedValues(ValueSetting):
     paths_of : scikit-learn forest or None
         A forest to grow beside, for ``design="forest_paths"``.
     note : str
-        For the result.
+        Reference and differences from the publication, for the result.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class PublishedValues(ValueSetting):
 
     @property
     def name(self) -> str:
-        """That of the value function."""
+        """Name of the value function."""
         return self.values
 
     def make(self, problem: Problem) -> Game:
