@@ -256,6 +256,41 @@ class Solver(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LearnerFacts:
+    """What a result may say about the learners behind a game; `shaff.fitting.notes.learner` has
+    the sentences.
+
+    Parameters
+    ----------
+    explains_model : str or None, default=None
+        Class name of the model whose predictions are explained in place of the outcome.
+    n_labelled : int or None, default=None
+        Number of rows that this model has predicted.
+    blended : tuple of str, default=()
+        Kinds of learners that are combined, in words.
+    n_splits : int or None, default=None
+        Number of splits of the rows that they are averaged over.
+    enough : {"constant", "linear", "normal_scores", "quadratic"} or None, default=None
+        The start of boosting that no tree improved on; None if trees did.
+    ignores_cv : bool, default=False
+        Whether splits were given that a forest, measured out of bag, does not use.
+    reference : str, default=""
+        The publication that a value function follows, and where it departs from it.
+    orders_levels : bool, default=False
+        Whether the levels of categories are ordered by their mean outcome over all rows.
+    """
+
+    explains_model: str | None = None
+    n_labelled: int | None = None
+    blended: tuple[str, ...] = ()
+    n_splits: int | None = None
+    enough: str | None = None
+    ignores_cv: bool = False
+    reference: str = ""
+    orders_levels: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Game:
     """A value function with what the other steps may use of it.
@@ -270,12 +305,16 @@ class Game:
     forest : Forest or None
         Where the paths of `designs.forest_paths` come from.
     notes : tuple of str
+        Sentences for the result, of value functions from outside of shaff; shaff's own state
+        `facts`.
     problem : Problem or None
         What is explained, where that is not the data as given.
     evaluated : Values or None
         What was evaluated on the way to this value function, with influences.
     encode : callable or None
         Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
+    facts : LearnerFacts
+        What shaff's own learners have to say about themselves.
     """
 
     values: ValueFunction
@@ -286,6 +325,7 @@ class Game:
     problem: Problem | None = None
     evaluated: Values | None = None
     encode: Callable[[FloatArray], FloatArray] | None = None
+    facts: LearnerFacts = LearnerFacts()
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,8 +35,8 @@ def penalised_solve(gram: FloatArray, right: FloatArray, penalty: float) -> Floa
     --------
     >>> import numpy as np
     >>> from shaff._util.ridge import penalised_solve
-    >>> penalised_solve(np.eye(2), np.array([2.0, 4.0]), 1.0).tolist()
-    [1.0, 2.0]
+    >>> penalised_solve(3 * np.eye(2), np.array([2.0, 4.0]), 1.0).tolist()
+    [0.5, 1.0]
     """
     penalised = gram.copy()
     penalised.flat[:: len(gram) + 1] += penalty

@@ -77,7 +77,7 @@ def explain(
     classes: options.Classes = False,
     drop_missing_target: options.DropMissingTarget = False,
     max_rows: options.MaxRows = 100_000,
-    estimator: options.Estimator = options.Learner.AUTO,
+    estimator: options.Estimator = options.AUTO,
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
     interactions: options.WithInteractions = False,
@@ -108,7 +108,7 @@ def explain(
     check_source(source)
     if by is not None and (json is not None or html is not None):
         raise InputError("--by has a table and a picture: leave out --json and --html.")
-    if published and estimator is not options.Learner.AUTO:
+    if published and estimator is not options.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
     from shaff.cli.reading import ColumnRoles, read_inputs
     from shaff.fitting.notes.reading import sentence

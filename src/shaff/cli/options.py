@@ -13,16 +13,11 @@ import typer
 
 from shaff._util.words import listed
 from shaff.errors import InputError
+from shaff.values.learners import LEARNERS
 
-
-class Learner(StrEnum):
-    """Learners that evaluate a subset of the inputs, by name."""
-
-    AUTO = "auto"
-    FOREST = "forest"
-    BOOSTING = "boosting"
-    SMOOTH = "smooth"
-    STACK = "stack"
+# Learners that evaluate a subset of the inputs, by name.
+Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type: ignore[misc]
+AUTO = Learner("auto")
 
 
 class Dates(StrEnum):

@@ -7,16 +7,10 @@ import numpy as np
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
+from shaff.values.learners import learner_words
 
 # Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5
-MODELS = {
-    "stack": "a blend of four models",
-    "boosting": "boosted trees",
-    "forest": "a random forest",
-    "smooth": "smooth curves",
-    "none": "no model",
-}
 _DEFAULT = "gaussian_process"
 
 
@@ -81,9 +75,9 @@ def model_words(result: EffectsResult) -> str:
     'a random forest, design exhaustive, solver least squares'
     """
     kind, _, inner = result.estimator.partition(" ")
-    model = MODELS.get(result.estimator, result.estimator.replace("_", " "))
+    model = learner_words(result.estimator)
     if kind == "surrogate":
-        model = f"{MODELS.get(inner, inner)} in place of the given model"
+        model = f"{learner_words(inner)} in place of the given model"
     steps = (("design", result.design), ("solver", result.solver))
     unusual = [f"{step} {name.replace('_', ' ')}" for step, name in steps if name != _DEFAULT]
     return ", ".join([model, *unusual])

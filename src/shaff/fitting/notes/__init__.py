@@ -36,7 +36,7 @@ RULES: tuple[Rule, ...] = (
     reading.remarks,
     learner.about_the_learner,
     # What is good to know.
-    models.linear_is_enough,
+    models.simpler_is_enough,
     cautions.constant_columns,
 )
 

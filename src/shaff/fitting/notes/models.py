@@ -8,17 +8,29 @@ from shaff.fitting.facts import Facts
 from shaff.fitting.notes.cautions import LITTLE
 
 
-def linear_is_enough(facts: Facts) -> Iterator[str]:
-    """Least squares explains no less than the learners, within their error."""
-    if explains_as_much(facts):
+_TREES = "trees on top of it do not predict better."
+_ENOUGH = {
+    "constant": "No model predicts other rows better than their mean does.",
+    "linear": f"A linear model is enough here: {_TREES}",
+    "normal_scores": f"A linear model of the ranked inputs is enough here: {_TREES}",
+    "quadratic": f"A model of straight lines and squares is enough here: {_TREES}",
+}
+
+
+def simpler_is_enough(facts: Facts) -> Iterator[str]:
+    """Least squares explains no less than the learners, or trees add nothing to their start."""
+    enough = None if facts.game is None else facts.game.facts.enough
+    if _least_squares_is_enough(facts):
         yield (
             f"A linear model is enough here: it explains {facts.checks.linear_explained:.3f} out "
             "of sample, no less than learners that bend and interact, within their error."
         )
+    elif enough is not None:
+        yield _ENOUGH[enough]
 
 
-def explains_as_much(facts: Facts) -> bool:
-    """Whether least squares explains as much as the learners, of what they explain uncorrected."""
+def _least_squares_is_enough(facts: Facts) -> bool:
+    """Whether least squares explains as much as the learners do uncorrected, within their error."""
     solution, linear = facts.solution, facts.checks.linear_explained
     if solution is None or solution.errors is None or linear is None:
         return False

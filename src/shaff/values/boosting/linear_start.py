@@ -1,4 +1,4 @@
-"""Ridge regressions on every subset of columns, from one Gram matrix a fold."""
+"""Ridge regressions on every subset of columns, from one Gram matrix per fold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LinearStart:
 
     Notes
     -----
-    A category is replaced by its mean target, one feature an output: see `MeanTargets`.
+    A category is replaced by its mean target, one feature per output: see `MeanTargets`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LinearStart:
 
     @classmethod
     def of(cls, data: Problem, fold: Fold, scale: Scale) -> LinearStart:
-        """On the columns of a problem that the fold may see."""
+        """Fit on the columns of a problem that the fold may see."""
         visible, groups = data.visible(fold.train), data.row_groups
         return cls(data.X, data.y, data.weight, fold, data.categorical, scale, groups, visible)
 
@@ -134,7 +134,7 @@ class LinearStart:
         return self.apply(self.coefficients(masks, penalty), features)
 
     def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
-        """Predictions by coefficients that are known already, of the same shape."""
+        """Predictions by known coefficients, shape (n_outputs, n_subsets, n_rows)."""
         out = np.empty((coefficients.shape[2], len(coefficients), len(features)))
         # One by one: the bits of a product of matrices depend on how many rows they have, and a
         # value must not depend on the subsets that are evaluated beside it.

@@ -160,7 +160,7 @@ class ProjectedForest:
         return np.asarray(self._mean + np.stack(filled))
 
     def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
-        """Of the rows from ``first_row`` on, by the trees that have them out of bag."""
+        """Conditional means of the rows from ``first_row`` on, by trees that have them out of bag."""
         columns = subsets.to_columns(self.players, self.X.shape[1])
         is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
         cancel = np.zeros(1, dtype=np.uint8)
@@ -251,15 +251,15 @@ class ProjectedForest:
         parts = [slice(k, k + size) for k in range(0, len(columns), size)]
         return Values.concatenate(
             [
-                self._price_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences)
+                self._evaluate_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences)
                 for k in parts
             ]
         )
 
-    def _price_sums(
+    def _evaluate_sums(
         self, columns: Subsets, sums: list[tuple[FloatArray, FloatArray]], influences: bool
     ) -> Values:
-        """From the sums over the trees of each block."""
+        """Values from the sums over the trees of each block."""
         total = np.sum([block_total for block_total, _ in sums], axis=0)
         squares = np.sum([block_squares for _, block_squares in sums], axis=0)
         errors, _ = self._errors(total, squares, self._n_predictions)
@@ -275,7 +275,7 @@ class ProjectedForest:
         return replace(evaluated, replicates=np.column_stack(replicates))
 
     def _kept_means(self, total: FloatArray) -> FloatArray:
-        """Of the rows that are kept, from the sums over all trees."""
+        """Conditional means of the rows that are kept, from the sums over all trees."""
         rows = self.outcome.sample
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self._mean + total[:, rows] / self._n_predictions[rows, None])
