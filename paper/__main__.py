@@ -24,7 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m paper", description="Reproduce the tables and figures of the SHAFF paper."
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes, minutes in place of hours")
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes, not hours")
     parser.add_argument(
         "--output",
         type=Path,
@@ -32,11 +32,13 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the page, figures and runs; runs that it holds are not repeated",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the first repetition")
-    parser.add_argument("--jobs", type=int, default=-1, help="number of runs at a time; -1 means all cores")
+    parser.add_argument("--jobs", type=int, default=-1, help="runs at a time; -1 means all cores")
     parser.add_argument("--repetitions", type=_whole, help="largest number of repetitions")
     parser.add_argument("--trees", type=_whole, help="largest number of trees per forest")
     parser.add_argument(
-        "--minutes", type=float, help="start no run after this time; 0 only draws and writes the page"
+        "--minutes",
+        type=float,
+        help="start no run after this time; 0 only writes the page",
     )
     return parser
 

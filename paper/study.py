@@ -53,8 +53,8 @@ def figure_tasks(study: Study) -> list[Task]:
 def all_tasks(study: Study) -> list[Task]:
     """Return all tasks, each once: first repetitions first, retrained systems at the end.
 
-    A study that is stopped has then something to say about every fast system. Retraining on the hundred
-    variables of 1b takes longer than all the rest and comes last.
+    A study that is stopped has then something to say about every fast system. Retraining on the
+    hundred variables of 1b takes longer than all the rest and comes last.
 
     Examples
     --------

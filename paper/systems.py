@@ -1,4 +1,4 @@
-"""What stands in the rows of the paper's tables: a way to choose subsets x a way to evaluate them."""
+"""The rows of the paper's tables: a way to choose subsets x a way to evaluate them."""
 
 from __future__ import annotations
 

@@ -109,7 +109,13 @@ def _explain(
         data=summarise(problem, result.effects),
     )
     return result, FittedGame(
-        problem, selection, game, columns, evaluator.reporting_to(Silent()), run.context, *run.solved
+        problem,
+        selection,
+        game,
+        columns,
+        evaluator.reporting_to(Silent()),
+        run.context,
+        *run.solved,
     )
 
 
