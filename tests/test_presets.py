@@ -255,7 +255,7 @@ def test_total_sobol_and_leave_one_out_go_together():
     for settings, message in (
         (
             {"solver": "total_sobol"},
-            "needs a design of all players but one, not 'gaussian_process'",
+            "needs a design of all inputs but one, not 'gaussian_process'",
         ),
         (
             {"design": "leave_one_out", "solver": "permutations"},

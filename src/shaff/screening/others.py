@@ -1,4 +1,4 @@
-"""What the columns that do not play say together: one score, by a penalised fit."""
+"""One score of all columns that do not play by name, by ridge regression."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """A ridge regression of y on some columns, fitted on some rows.
+    """The score of "all others": a ridge regression of y on their columns, fitted on some rows.
 
     Parameters
     ----------
     columns : int array
+        Columns of the table that enter the score.
     mean, scale : float arrays of shape (n_columns,)
-        To standardise them.
+        Means and scales that standardise them.
     slopes : float array of shape (n_columns, n_outputs)
     codes : dict of int to MeanTargets
-        How categories become numbers: place among the columns to mean targets.
+        Mean targets that code categorical columns, by place among the columns.
     """
 
     columns: IntpArray
@@ -44,7 +45,7 @@ class Others:
     codes: dict[int, MeanTargets]
 
     def score(self, X: FloatArray) -> FloatArray:
-        """Of rows that it was not fitted on, shape (n_rows, n_outputs)."""
+        """Return scores of rows that it was not fitted on, shape (n_rows, n_outputs)."""
         starts = range(0, len(X), AT_ONCE)
         return np.concatenate([self._score(X[k : k + AT_ONCE]) for k in starts])
 
@@ -59,8 +60,11 @@ class Others:
 def fit_others(
     problem: Problem, train: IntArray, columns: IntpArray, seed: int
 ) -> tuple[Others, FloatArray]:
-    """The fit, and its scores of all rows: those that it is trained on are scored by fits that
-    leave them out, so that no learner takes the score for more than it is worth."""
+    """Return the fit and its scores of all rows.
+
+    Training rows are scored by fits that leave them out, so that no learner trusts the score more
+    than it should.
+    """
     y, weight = problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     X, codes = _numbers(problem, train, columns)
@@ -78,7 +82,7 @@ def fit_others(
 def _numbers(
     problem: Problem, train: IntArray, columns: IntpArray
 ) -> tuple[FloatArray, dict[int, MeanTargets]]:
-    """Columns of the training rows, categories as mean targets."""
+    """Return columns of the training rows as numbers, categories coded by mean targets."""
     X, y, weight = problem.X[np.ix_(train, columns)], problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     codes = {
@@ -91,7 +95,7 @@ def _numbers(
 
 
 def _inner_tests(n_rows: int, groups: npt.NDArray[Any] | None, seed: int) -> list[IntArray]:
-    """Rows in folds; those of a group in one, unless it is the only one."""
+    """Split rows into folds; a group stays in one fold, unless it is the only group."""
     n_units = n_rows if groups is None else len(np.unique(groups))
     if n_units < 2:
         groups, n_units = None, n_rows
@@ -111,7 +115,7 @@ class _Ridge:
         self.moment = self.Z.T @ self.y
 
     def cross_fitted(self, tests: list[IntArray]) -> tuple[FloatArray, float]:
-        """Scores of the rows by fits without them, at the penalty that is best for all."""
+        """Return scores of rows by fits without them, at the best penalty, and that penalty."""
         scores = np.zeros((len(PENALTIES), *self.y.shape))
         for test in tests:
             for k, slopes in enumerate(self._slopes_without(test)):
@@ -121,7 +125,7 @@ class _Ridge:
         return scores[best], PENALTIES[best]
 
     def _slopes_without(self, test: IntArray) -> list[FloatArray]:
-        """At each penalty."""
+        """Return the slopes of fits without some rows, at each penalty."""
         if not self.dual:
             out, y = self.Z[test], self.y[test]
             gram, moment = self.gram - out.T @ out, self.moment - out.T @ y
@@ -147,7 +151,7 @@ def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _standardise(X: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
-    """In place."""
+    """Standardise the columns in place; missing entries become 0."""
     X -= mean
     X /= scale
     np.nan_to_num(X, copy=False, nan=0.0)
