@@ -15,7 +15,7 @@ from shaff.values.smooth import anova_ridge
 from shaff.values.smooth.anova_ridge import anova_models
 from shaff.values.smooth.basis import Ranks
 from shaff.values.smooth.kernel import KernelRidge, Likelihood, find_theta
-from shaff.values.smooth.leave_out import PENALTIES, Spectrum, LeaveOutTarget, choose, leave_out
+from shaff.values.smooth.leave_out import PENALTIES, LeaveOutTarget, Spectrum, choose, leave_out
 from shaff.values.smooth.smooth_values import SmoothValues
 
 MODELS = ("anova", "kernel")
@@ -64,7 +64,9 @@ def mixed(n: int = 90, seed: int = 0) -> tuple[FloatArray, FloatArray, BoolArray
     return X, y[:, None], np.array([False, False, True, True])
 
 
-def refit(features: FloatArray, target: LeaveOutTarget, penalty: float, left: BoolArray) -> FloatArray:
+def refit(
+    features: FloatArray, target: LeaveOutTarget, penalty: float, left: BoolArray
+) -> FloatArray:
     """Residuals of the rows that are left out: ridge with a free intercept, solved plainly."""
     w = np.where(left, 0.0, target.weight)
     A = np.column_stack([np.ones(len(w)), features.T])

@@ -8,6 +8,7 @@ from shaff._util.words import spelled
 from shaff.fitting.facts import Facts
 from shaff.protocols import LearnerFacts
 
+
 def about_the_learner(facts: Facts) -> Iterator[str]:
     """What is explained, by what, and what value functions from outside of shaff say."""
     if facts.game is not None:

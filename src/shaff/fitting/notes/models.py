@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from shaff.fitting.facts import Facts
 from shaff.fitting.notes.cautions import LITTLE
 
-
 _TREES = "trees on top of it do not predict better."
 _ENOUGH = {
     "constant": "No model predicts other rows better than their mean does.",
