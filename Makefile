@@ -13,7 +13,7 @@ CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 # What depends on other packages, for their lowest versions and for other versions of Python.
 CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py trees.py stack.py \
   projected_boosting.py projected_forest.py tree_values.py presets.py plots.py paper.py \
-  cli.py cli_broken.py table_files.py sources.py hints.py fuzz.py)
+  cli.py cli_broken.py table_files.py sources.py notes.py fuzz.py)
 # One thread in each test process: the numerical libraries would fight over the cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 

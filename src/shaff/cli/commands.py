@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from shaff._version import __version__
 from shaff.cli import options
 from shaff.cli.local import read_local_rows
 from shaff.cli.outputs import Outputs, public_call
+from shaff.data.problem import RawData
 from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
@@ -111,7 +111,6 @@ def explain(
     if published and estimator is not options.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
     from shaff.cli.reading import ColumnRoles, read_inputs
-    from shaff.fitting.notes.reading import sentence
 
     roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
                   weight, classes, drop_missing_target, by)  # fmt: skip
@@ -122,12 +121,10 @@ def explain(
         _deliver_many(effects, inputs, outputs)
         return
     new_rows = None if wanted is None else wanted.new_rows(source, inputs, max_rows)
-    result = effects.fit(inputs.X, inputs.y, **inputs.rows).result_
+    given = RawData(inputs.X, inputs.y, **inputs.rows)
+    result = effects._fit(given, inputs.remarks, public_call(context.obj)).result_
     if interactions:
-        found = dataclasses.replace(effects.interactions(), target=target)
-        result = dataclasses.replace(result, interactions=found)
-    notes = (*map(sentence, inputs.remarks), *result.notes)
-    result = dataclasses.replace(result, target=target, notes=notes, call=public_call(context.obj))
+        result = result.with_interactions(effects.interactions())
     rows = None if wanted is None else wanted.explain(effects, inputs, new_rows)
     _deliver(result, outputs, rows)
 
@@ -171,14 +168,15 @@ def demo(
 
     X, y, names = load_diabetes()
     frame = pl.DataFrame(X, schema=list(names))
-    effects = ShapleyEffects(**_settings(seed, jobs)).fit(frame, pl.Series(DEMO_TARGET, y))
+    given = RawData(frame, pl.Series(DEMO_TARGET, y))
+    effects = ShapleyEffects(**_settings(seed, jobs))._fit(given, call="shaff demo")
     output.mkdir(parents=True, exist_ok=True)
     files = Outputs(
         json=str(output / "effects.json"),
         plot=output / "effects.png",
         html=output / "report.html",
     )
-    _deliver(dataclasses.replace(effects.result_, call="shaff demo"), files)
+    _deliver(effects.result_, files)
     typer.echo(f"Open {output / 'report.html'} in a browser.")
 
 

@@ -692,6 +692,16 @@ class EffectsResult(Result):
         """
         return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level, sobol=sobol)
 
+    def with_interactions(self, interactions: Interactions) -> EffectsResult:
+        """Return the result with interactions beside the effects, in its files and report too.
+
+        Parameters
+        ----------
+        interactions : Interactions
+            What `ShapleyEffects.interactions` of the same fit has returned.
+        """
+        return replace(self, interactions=interactions)
+
     def to_html(
         self,
         path: str | os.PathLike[str],
