@@ -301,9 +301,7 @@ def test_every_picture_draws_saves_and_has_a_frame(kind, tmp_path):
 
 
 def test_unknown_kinds_and_what_a_result_lacks_are_named():
-    with pytest.raises(
-        ValueError, match=r"kind='pie' is unknown: use one of \"effects\", \"sobol\", .*\."
-    ):
+    with pytest.raises(ValueError, match=r"kind='pie' is unknown: use one of \"effects\", .*\."):
         make_result().plot(kind="pie")
     for kind, lacking in (
         ("sobol", "no Sobol indices"),

@@ -467,11 +467,12 @@ def test_subsets_have_a_column_for_each_input_and_as_many_values():
 
 
 def test_all_places_that_show_a_result_write_a_line_alike():
-    result = rich_result(screened=[np.nan] * 4 + [0.1], total=[-0.01, 0.1, 0.0, 0.0, 0.0],
-                         others={"raw_effect": 0.01, "plain_effect": 0.0, "standard_error": 0.002})  # fmt: skip
+    others = {"raw_effect": 0.01, "plain_effect": 0.0, "standard_error": 0.002}
+    screened = [np.nan] * 4 + [0.1]
+    result = rich_result(screened=screened, total=[-0.01, 0.1, 0.0, 0.0, 0.0], others=others)
     row, *_, last = rows(result, ranks=True)
     assert (row.name, row.effect, row.share, row.total) == ("size", "0.300", "50 %", "-0.010")
-    assert row.interval == "0.179 to 0.421"
+    assert row.interval == "0.178 to 0.422"
     assert (row.bar, row.is_significant, row.is_screened) == (0.3, True, False)
     assert (last.effect, last.share, last.p_value, last.ranks) == ("screened", "–", "–", "–")
     assert (last.bar, last.is_significant, last.is_screened) == (0.0, False, True)
