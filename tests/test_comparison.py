@@ -73,9 +73,9 @@ def test_a_change_is_found_and_the_rest_is_not():
     assert "then" in found.summary()
     frame = found.to_frame()
     assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == ["player", "effect_then", "effect_now", "difference", "low",
+    assert list(frame.columns) == ["input", "effect_then", "effect_now", "difference", "low",
                                    "high", "standard_error", "p_value", "p_adjusted"]  # fmt: skip
-    assert frame["player"][0] in ("a", "b")
+    assert frame["input"][0] in ("a", "b")
 
 
 def test_the_same_fit_differs_from_itself_by_nothing():
@@ -141,9 +141,9 @@ def test_the_picture_says_what_is_sure(tmp_path):
     found = compare(rich_result(), rich_result(raw_effects=[0.9, 0.2, 0.06, 0.03, 0.01]),
                     labels=("men", "women"))  # fmt: skip
     display = found.plot()
-    assert display.ax_.get_title(loc="left") == "Effects: women less men"
-    assert "pale: may be 0" in display.ax_.get_xlabel()
+    assert display.ax_.get_title(loc="left") == "Effects: women minus men"
+    assert "pale: interval includes 0" in display.ax_.get_xlabel()
     assert display.ax_.get_yticklabels()[0].get_text() == "size"
     display.save(tmp_path / "a.png")
     assert display.frame()["difference"][0] == pytest.approx(0.6)
-    assert repr(found) == "Comparison(5 players, 1 surely different)"
+    assert repr(found) == "Comparison(5 inputs, 1 significantly different)"

@@ -73,7 +73,7 @@ def test_results_say_which_way(told):
         "up": "increasing", "down": "decreasing", "bowl": "U-shaped", "noise": "none",
     }  # fmt: skip
     assert set(result.directions.values()) <= set(DIRECTIONS)
-    frame = result.to_frame().set_index("player")["direction"]
+    frame = result.to_frame().set_index("input")["direction"]
     assert frame["bowl"] == "U-shaped"
     assert frame.isna()["town"]
     assert "increasing" in result.summary()

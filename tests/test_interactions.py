@@ -119,7 +119,7 @@ def test_one_player_has_no_pairs_and_two_have_one():
     one = ShapleyEffects("smooth", random_state=0).fit(X[:, 2:3], y)
     assert one.interactions().values.tolist() == [[0.0]]
     assert len(one.interactions().to_frame()) == 0
-    assert "one player has no pairs" in one.interactions().plot().ax_.texts[0].get_text()
+    assert "one input has no pairs" in one.interactions().plot().ax_.texts[0].get_text()
     two = ShapleyEffects("smooth", random_state=0).fit(X[:, :2], y)
     result = two.result_
     expected = result.explained_variance - result.first_order.sum()
@@ -282,11 +282,11 @@ def test_frames_are_sorted_by_strength(backend):
     assert (np.diff(np.abs(values)) <= 0).all()
     matrix = found.values
     position = {name: k for k, name in enumerate(found.names)}
-    names = [[str(name) for name in frame[side]] for side in ("one", "other")]
+    names = [[str(name) for name in frame[side]] for side in ("input_1", "input_2")]
     for one, other, value in zip(*names, values, strict=True):
         assert matrix[position[one], position[other]] == value
     columns = frame.column_names if backend == "pyarrow" else list(frame.columns)
-    assert columns == ["one", "other", "interaction", "low", "high", "standard_error",
+    assert columns == ["input_1", "input_2", "interaction", "low", "high", "standard_error",
                        "data_error", "p_value", "p_adjusted"]  # fmt: skip
 
 
@@ -353,7 +353,7 @@ def test_hostile_names_stay_text():
     page = render(rich_result(names, interactions=many(5, names)))
     assert "<img src=x" not in page
     assert "</script><script>" not in page
-    InteractionsDisplay.from_interactions(many(7, HOSTILE)).plot()
+    InteractionsDisplay.from_result(many(7, HOSTILE)).plot()
 
 
 def test_the_command_line_shows_pairs(tmp_path, capsys, monkeypatch):
@@ -394,7 +394,7 @@ def test_the_heat_map_is_readable(n, max_inputs, tmp_path):
         assert above.y0 >= below.y1 - 1
     numbers = [text.get_text() for text in display.ax_.texts]
     assert len(numbers) == (shown * (shown - 1) // 2 if shown <= 12 else 0)
-    assert ("players in the strongest pairs" in display.ax_.get_xlabel()) == (shown < n)
+    assert ("inputs in the strongest pairs" in display.ax_.get_xlabel()) == (shown < n)
     display.save(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 0
 
@@ -407,8 +407,8 @@ def test_the_strongest_pair_stands_in_the_corner():
     assert np.isnan(image.filled(np.nan)[0, 1])
     frame = display.frame()
     assert frame["interaction"][0] == -0.3
-    assert set(frame.columns) == {"one", "other", "interaction"}
-    assert repr(display) == "InteractionsDisplay(4 players, on y)"
+    assert set(frame.columns) == {"input_1", "input_2", "interaction"}
+    assert repr(display) == "InteractionsDisplay(4 inputs, on y)"
 
 
 def test_no_interaction_at_all_is_drawn_too():

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from shaff import LocalEffects, ShapleyEffects
+from shaff import LocalEffects, ShapleyEffects, load_result
 from shaff.errors import InputError, InputTypeError
 from shaff.fitting import fitted_game
 from shaff.protocols import Values, ValueSetting
@@ -453,7 +453,7 @@ def test_it_goes_through_json_and_pickle(mixed, tmp_path):
     local = mixed[0].explain(mixed[1][:6], errors=True)
     local.to_json(tmp_path / "local.json")
     for again in (
-        LocalEffects.from_json(tmp_path / "local.json"),
+        load_result(tmp_path / "local.json"),
         pickle.loads(pickle.dumps(local)),
     ):
         for field in ("values", "predictions", "data", "standard_errors"):
@@ -462,7 +462,7 @@ def test_it_goes_through_json_and_pickle(mixed, tmp_path):
         assert again.base == local.base
         assert not again.values.flags.writeable
     with pytest.raises(InputError, match="is not a result of shaff"):
-        LocalEffects.from_json("{}")
+        load_result("{}")
 
 
 def test_rows_can_be_taken_and_named(mixed):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shaff import LocalEffects, ShapleyEffects
+from shaff import LocalEffects, ShapleyEffects, load_result
 from shaff.cli import main
 from shaff.cli.outputs import write_local
 from shaff.errors import InputError
@@ -66,7 +66,7 @@ def test_dependence_of_numbers_and_categories(local):
     towns = local.dependence("town")
     assert [t.get_text() for t in towns.ax_.get_xticklabels()] == ["Bern", "<b>Oslo</b>"]
     assert set(towns.frame()["data"]) == {"Bern", "<b>Oslo</b>"}
-    with pytest.raises(InputError, match="There is no player 'b'"):
+    with pytest.raises(InputError, match="There is no input 'b'"):
         local.dependence("b")
     group = LocalEffects(("g",), np.zeros((3, 1)), 0.0, np.zeros(3), np.full((3, 1), np.nan))
     with pytest.raises(InputError, match="'g' has no column of its own"):
@@ -78,7 +78,7 @@ def test_rows_without_values_are_drawn_as_far_as_they_go(local):
     values[3], predictions[3] = np.nan, np.nan
     holed = LocalEffects(local.names, values, local.base, predictions, local.data, local.levels)
     holed.beeswarm()
-    with pytest.raises(InputError, match="could not be predicted out of sample"):
+    with pytest.raises(InputError, match="no model was trained without it"):
         holed.waterfall(3)
 
 
@@ -158,7 +158,7 @@ def test_rows_of_the_table_by_number(run, tmp_path, table):
 def test_all_rows_and_new_ones(run, tmp_path):
     output = tmp_path / "local.json"
     assert run("--local", "all", "--local-output", output)[0] == 0
-    assert LocalEffects.from_json(output).rows.tolist() == [*range(1, 5), *range(6, 41)]
+    assert load_result(output).rows.tolist() == [*range(1, 5), *range(6, 41)]
     (tmp_path / "new.csv").write_text("id,town,a\n7,Rome,0.5\n")
     code, out, err = run("--local", tmp_path / "new.csv")
     assert code == 0

@@ -53,7 +53,7 @@ def test_the_table_has_a_row_for_each_player_and_each_failure():
     assert isinstance(frame, pl.DataFrame)
     assert frame.height == 2 * 4 + 1
     rome = frame.filter(pl.col("segment") == "Rome")
-    assert rome["player"][0] == "a"
+    assert rome["input"][0] == "a"
     assert rome["effect"].is_sorted(descending=True)
     assert rome["n_rows"].unique().to_list() == [40]
     assert (rome["low"] <= rome["high"]).all()
@@ -119,7 +119,7 @@ def test_the_picture_shows_all_results():
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["Oslo", "Rome", "missing"]
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["a", "b"]
     assert display.frame("polars").shape == (9, 3)
-    assert repr(display) == "ManyDisplay(3 results, 3 players)"
+    assert repr(display) == "ManyDisplay(3 results, 3 inputs)"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_command_line_explains_segments(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert out.startswith("3 results by segment\n  Oslo: ")
     saved = pl.read_csv("all.csv")
-    assert saved.columns[:3] == ["segment", "player", "effect"]
+    assert saved.columns[:3] == ["segment", "input", "effect"]
     assert saved.height == 9
     assert (tmp_path / "all.png").exists()
     with pytest.raises(SystemExit) as stop:

@@ -163,7 +163,7 @@ def test_bars_that_cannot_be_seen_are_not_called_pale():
 
 def test_the_caption_says_when_nothing_is_explained():
     caption = make_result(2, effects=[0, 0], explained_variance=-0.02).plot().ax_.get_xlabel()
-    assert "nothing is explained out of sample" in caption
+    assert "nothing is explained on held-out rows" in caption
     assert "%" not in caption
 
 
@@ -301,11 +301,11 @@ def test_every_picture_draws_saves_and_has_a_frame(kind, tmp_path):
 
 
 def test_unknown_kinds_and_what_a_result_lacks_are_named():
-    with pytest.raises(ValueError, match="kind='pie' is unknown"):
+    with pytest.raises(ValueError, match=r"kind='pie' is unknown: use one of \"effects\", .*\."):
         make_result().plot(kind="pie")
     for kind, lacking in (
         ("sobol", "no Sobol indices"),
-        ("dependence", "does not say how its inputs go together"),
+        ("dependence", "does not say how its inputs are associated"),
         ("convergence", "took one step"),
         ("outputs", "one output only"),
     ):

@@ -91,7 +91,7 @@ def test_hostile_names_stay_text():
     assert parsed.tags.count("script") == 2
     assert "img" not in parsed.tags
     assert not [name for name, _ in parsed.attributes if name.startswith("on")]
-    assert [player["name"] for player in embedded(page)["players"]] == [
+    assert [line["name"] for line in embedded(page)["inputs"]] == [
         result.names[j] for j in result.order
     ]
     (block,) = re.findall(r'id="report-data">(.*?)</script>', page, re.S)

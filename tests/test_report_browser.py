@@ -138,7 +138,7 @@ def test_downloads(open_report):
     assert saved.value.suggested_filename == "price-effects.csv"
     with open(saved.value.path(), encoding="utf-8-sig", newline="") as file:
         lines = file.read().split("\r\n")
-    assert lines[0].startswith("player,effect,share,low,high,standard_error")
+    assert lines[0].startswith("input,effect,share,low,high,standard_error")
     assert lines[1].startswith("'=1+1,0.3,0.5,")
     assert lines[2].startswith('"a, ""b""",0.2,')
     with page.expect_download() as saved:

@@ -14,6 +14,8 @@ from results import rich_result
 from shaff.data.summary import DataSummary
 from shaff.results.effects import EffectsResult
 from shaff.results.files import load_result
+from shaff.show.report import render
+from shaff.show.rows import rows, typeset
 
 
 def make_result(p=4, **changes):
@@ -143,7 +145,7 @@ def test_interval_needs_errors_and_a_level_between_0_and_1():
 def test_summary_lists_players_by_effect_with_what_is_known():
     result = full_result()
     lines = result.summary().splitlines()
-    assert lines[2].split() == ["player", "effect", "error", "first-order", "total", "share"]
+    assert lines[2].split() == ["input", "effect", "error", "first-order", "total", "share"]
     assert [line.split()[0] for line in lines[3:7]] == ["x3", "x2", "x1", "x0"]
     assert lines[3].endswith("#" * 20)
     text = result.summary()
@@ -154,12 +156,12 @@ def test_summary_lists_players_by_effect_with_what_is_known():
 
 def test_summary_leaves_out_what_is_not_known():
     header = make_result().summary().splitlines()[2]
-    assert header.split() == ["player", "effect", "share"]
+    assert header.split() == ["input", "effect", "share"]
 
 
 def test_summary_joins_the_players_past_the_limit():
     text = make_result(4).summary(max_inputs=2)
-    assert "... and 2 more with 0.100 together" in text
+    assert "... and 2 more inputs with 0.100 together" in text
     assert "x1" not in text
 
 
@@ -167,7 +169,7 @@ def test_summary_without_explained_variance_has_no_shares():
     result = make_result(2, effects=[0.0, 0.0], raw_effects=[-0.1, 0.05], explained_variance=-0.05)
     assert "%" not in result.summary()
     assert (
-        "The players explain nothing of the variance of y out of sample (estimate -0.050): "
+        "The inputs explain nothing of the variance of y on held-out rows (estimate -0.050): "
         "all effects are 0."
     ) in result.summary()
     assert "remains" not in result.summary()
@@ -202,9 +204,9 @@ def test_files_with_the_former_spelling_of_nan_are_read():
 def test_repr_is_one_short_line():
     assert (
         repr(make_result())
-        == "EffectsResult(4 players, explained variance 0.600, largest effect 'x3' 0.300)"
+        == "EffectsResult(4 inputs, explained variance 0.600, largest effect 'x3' 0.300)"
     )
-    assert "1 player," in repr(make_result(1))
+    assert "1 input," in repr(make_result(1))
 
 
 def test_html_escapes_names_and_notes():
@@ -223,10 +225,10 @@ def test_frames_of_three_libraries(backend):
     assert type(frame).__module__.split(".")[0] == backend
     names = list(frame.column_names if backend == "pyarrow" else frame.columns)
     errors = ["standard_error", "data_error", "design_error", "ensemble_error"]
-    expected = ["player", "effect", "share", "low", "high", *errors, "first_order", "total"]
+    expected = ["input", "effect", "share", "low", "high", *errors, "first_order", "total"]
     assert names == [*expected, "raw_effect"]
     assert bits(np.asarray(frame["effect"])) == bits(result.effects[result.order])
-    assert np.asarray(frame["player"]).tolist() == ["x3", "x2", "x1", "x0"]
+    assert np.asarray(frame["input"]).tolist() == ["x3", "x2", "x1", "x0"]
     low = result.confidence_interval(0.95).low[result.order]
     assert bits(np.asarray(frame["low"])) == bits(low)
     wider = result.to_frame(backend, level=0.99)
@@ -239,13 +241,13 @@ def test_frame_by_output_is_sorted_within_each():
     result = make_result(4, per_output=effects, per_output_errors=errors)
     frame = result.to_frame(by_output=True)
     assert frame["output"].tolist() == ["no"] * 4 + ["yes"] * 4
-    assert frame["player"].tolist() == ["x1", "x3", "x0", "x2", "x0", "x2", "x1", "x3"]
+    assert frame["input"].tolist() == ["x1", "x3", "x0", "x2", "x0", "x2", "x1", "x3"]
     assert frame["share"].iloc[0] == pytest.approx(0.5)
     assert frame["low"].iloc[0] == pytest.approx(0.3 - 1.959964 * 0.02)
     with pytest.raises(ValueError, match="one output only"):
         make_result().to_frame(by_output=True)
     with pytest.raises(ValueError, match="no output 'maybe'; there are 'no', 'yes'"):
-        result.output_columns("maybe")
+        result._output_columns("maybe")
 
 
 def test_screened_players_are_called_so():
@@ -290,7 +292,7 @@ def test_difference_spans_plain_and_corrected_effects():
 
 
 def test_difference_names_unknown_players_and_missing_errors():
-    with pytest.raises(ValueError, match="no player 'x9'; there are 'x0'"):
+    with pytest.raises(ValueError, match="no input 'x9'; there are 'x0'"):
         compared().difference("x9", "x0")
     with pytest.raises(ValueError, match="cannot be compared"):
         make_result().difference(0, 1)
@@ -446,3 +448,41 @@ def test_write_through_a_link_replaces_the_file_it_points_to(tmp_path):
     result.to_json(link)
     assert link.is_symlink()
     assert_same(load_result(real), result)
+
+
+def test_subsets_have_a_column_for_each_input_and_as_many_values():
+    subsets = np.array([[True, True], [True, False], [False, True]])
+    result = make_result(2, subsets=subsets, values=[0.3, 0.1, 0.2], weights=np.ones((2, 3)))
+    assert result.game_names == ("x0", "x1")
+    assert not result.subsets.flags.writeable
+    assert json.loads(result.to_json())["subsets"] == ["11", "10", "01"]
+    few = make_result(3, subsets=subsets, values=[0.3, 0.1, 0.2], game_names=("x2", "all others"))
+    assert_same(few, load_result(few.to_json()))
+    with pytest.raises(ValueError, match="subsets must have 3 columns, got 2"):
+        make_result(3, subsets=subsets)
+    with pytest.raises(ValueError, match=r"values must have shape \(3,\)"):
+        make_result(2, subsets=subsets, values=[0.1])
+    with pytest.raises(ValueError, match=r"weights must have shape \(2, 3\)"):
+        make_result(2, subsets=subsets, values=[0.1] * 3, weights=np.ones((3, 3)))
+
+
+def test_all_places_that_show_a_result_write_a_line_alike():
+    others = {"raw_effect": 0.01, "plain_effect": 0.0, "standard_error": 0.002}
+    screened = [np.nan] * 4 + [0.1]
+    result = rich_result(screened=screened, total=[-0.01, 0.1, 0.0, 0.0, 0.0], others=others)
+    row, *_, last = rows(result, ranks=True)
+    assert (row.name, row.effect, row.share, row.total) == ("size", "0.300", "50 %", "-0.010")
+    assert row.interval == "0.178 to 0.422"
+    assert (row.bar, row.is_significant, row.is_screened) == (0.3, True, False)
+    assert (last.effect, last.share, last.p_value, last.ranks) == ("screened", "–", "–", "–")
+    assert (last.bar, last.is_significant, last.is_screened) == (0.0, False, True)
+    assert last.interval == f"at most {result.upper_bound()[4]:.3f}"
+    page, cell = render(result), result._repr_html_()
+    for text in (typeset(row.share), row.interval, last.interval):
+        assert text in page
+        assert text in cell
+    assert typeset(row.total) == "−0.010"
+    assert "−0.010" in page
+    lines = result.summary().splitlines()
+    assert lines[3].split()[:6] == ["size", "0.300", row.error, row.first_order, "-0.010", "<"]
+    assert lines[7].endswith(last.interval)

@@ -80,6 +80,8 @@ class Interactions(Result):
     def __post_init__(self) -> None:
         looked_at = np.array(self.looked_at, dtype=np.intp).reshape(-1)
         n_pairs = len(looked_at) * (len(looked_at) - 1) // 2
+        if len(looked_at) and not 0 <= looked_at.min() <= looked_at.max() < len(self.names):
+            raise InputError(f"looked_at must hold positions of the {len(self.names)} inputs.")
         errors = self.pair_errors
         looked_at.setflags(write=False)
         checked: dict[str, Any] = {

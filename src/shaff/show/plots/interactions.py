@@ -69,7 +69,7 @@ class InteractionsDisplay(Display):
     def _size(self, max_inputs: int) -> tuple[float, float]:
         n = min(len(self.names), max_inputs)
         cell = 0.52 if n <= _WITH_NUMBERS else 0.26
-        return 4.2 + cell * n, 2.4 + cell * n
+        return 4.8 + cell * n, 2.4 + cell * n
 
     def _draw(self, ax: Any, max_inputs: int) -> None:
         chosen = by_strongest_pair(self.values)[:max_inputs]
