@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shaff._util.frames import BACKENDS, Backend
 from shaff._util.missing import is_missing
-from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray, is_whole
 from shaff._util.words import column_sentence
 from shaff.data.remarks import Remark, merged
 from shaff.data.spelling import Spelling, read_spelling
@@ -219,8 +219,7 @@ def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str,
 def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
-    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if whole and 0 <= int(column) < len(names):
+    if is_whole(column) and 0 <= int(column) < len(names):
         return int(column)
     raise InputError(f"{argument} names the column {column!r}, which the data do not have.")
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import narwhals as nw
 import numpy as np
 
+from shaff._util.arrays import slices
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import RawData
@@ -96,8 +97,8 @@ class MemoryRows:
 
     def blocks(self) -> Iterator[RawData]:
         """Slices of all that was given."""
-        for first in range(0, self.n_rows, self.size):
-            places = np.arange(first, min(first + self.size, self.n_rows))
+        for part in slices(self.n_rows, self.size):
+            places = np.arange(part.start, part.stop)
             yield RawData(*(take_rows(part, places) for part in self.given))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray, is_whole
 from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Problem, RawData, ReadingOptions
 from shaff.data.remarks import Remark
@@ -284,8 +284,7 @@ def _share(value_rows: ValueRows, n_sample: int, n_rows: int) -> float:
 
 def check_value_rows(value_rows: Any) -> None:
     """Refuse anything but "sample", "all" or a number of rows."""
-    whole = isinstance(value_rows, int | np.integer) and not isinstance(value_rows, bool)
-    if value_rows in ("sample", "all") or (whole and value_rows >= MIN_ROWS):
+    if value_rows in ("sample", "all") or (is_whole(value_rows) and value_rows >= MIN_ROWS):
         return
     raise InputError(
         f'value_rows={value_rows!r}: use "sample", "all", or a number of at least {MIN_ROWS}.'
