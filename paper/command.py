@@ -1,4 +1,4 @@
-"""What ``shaff paper`` does: run, draw, write."""
+"""What ``make paper`` does: run, draw, write."""
 
 from __future__ import annotations
 

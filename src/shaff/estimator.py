@@ -447,8 +447,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         model: Any = None,
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
-        given = drawn.given
-        problem = drawn.with_remarks(read_problem(given, drawn.reading, self._check_matrix))
+        given = drawn.data
+        problem = drawn.with_remarks(read_problem(given, drawn.options, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
@@ -476,7 +476,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def _call(self, drawn: SampledData, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        given, asked = drawn.given, drawn.asked
+        given, asked = drawn.data, drawn.column_names
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
                    for name in ("y", "sample_weight", "row_groups")}  # fmt: skip

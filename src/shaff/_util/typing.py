@@ -13,7 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 IntpArray = npt.NDArray[np.intp]
 WordArray = npt.NDArray[np.uint64]
-# The columns of each player.
+# The columns of each player: an input or a group of inputs.
 Players = Sequence[IntpArray]
 RandomState = int | np.random.RandomState | None
 

@@ -99,10 +99,10 @@ def explain(
     config: options.Config = None,
     debug: options.Debug = False,
 ) -> None:
-    """Shapley effects of the columns of a table on one of them."""
+    """Estimate the Shapley effects of the columns of a table on one of them."""
     outputs = Outputs(json, csv, plot, html, local_output)
     outputs.check(force, data)
-    wanted = read_local_rows(local, local_output)
+    local_rows = read_local_rows(local, local_output)
     order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
     source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
     check_source(source)
@@ -121,14 +121,14 @@ def explain(
     if inputs.by is not None:
         _deliver_many(effects, inputs, outputs)
         return
-    new_rows = None if wanted is None else wanted.new_rows(source, inputs, max_rows)
+    new_rows = None if local_rows is None else local_rows.new_rows(source, inputs, max_rows)
     result = effects.fit(inputs.X, inputs.y, **inputs.rows).result_
     if interactions:
         found = dataclasses.replace(effects.interactions(), target=target)
         result = dataclasses.replace(result, interactions=found)
     notes = (*map(sentence, inputs.remarks), *result.notes)
     result = dataclasses.replace(result, target=target, notes=notes, call=public_call(context.obj))
-    rows = None if wanted is None else wanted.explain(effects, inputs, new_rows)
+    rows = None if local_rows is None else local_rows.explain(effects, inputs, new_rows)
     _deliver(result, outputs, rows)
 
 
@@ -141,7 +141,7 @@ def show(
     force: options.Force = False,
     debug: options.Debug = False,
 ) -> None:
-    """The table, chart or report of a saved result."""
+    """Show the table, chart or report of a saved result."""
     outputs = Outputs(None, csv, plot, html)
     outputs.check(force, [result])
     if not result.is_file():

@@ -304,11 +304,11 @@ def active_engine(n_jobs: int | None, prefer: str = "threads") -> Engine | None:
     backend, configured = get_active_backend(prefer=prefer)
     if getattr(backend, "supports_sharedmem", False):
         return None
-    wanted = configured if n_jobs is None else n_jobs
+    n_requested = configured if n_jobs is None else n_jobs
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
         return DaskEngine(backend.client)
-    n_workers = backend.effective_n_jobs(1 if wanted is None else wanted)
+    n_workers = backend.effective_n_jobs(1 if n_requested is None else n_requested)
     if kind == "RayBackend":
         return RayEngine(n_workers, backend.ray_remote_args or {})
     if n_workers == 1:
