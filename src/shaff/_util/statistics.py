@@ -9,7 +9,7 @@ from shaff._util.typing import FloatArray, IntpArray
 
 
 def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
-    """Return the rank of each entry of `x` among those of the sorted `reference`; ties take the middle.
+    """Return the rank of each entry of `x` in the sorted `reference`; ties take the middle rank.
 
     Examples
     --------
