@@ -74,7 +74,7 @@ def inputs(frame):
 @pytest.mark.parametrize("kind", LAKES)
 def test_a_lake_is_read_as_the_frame_is(kind, folder):
     drawn = draw(RawData(LAKES[kind](folder), "y", "weight", "unit"), READING, "sample")
-    found = drawn.with_remarks(read_problem(drawn.given, drawn.reading))
+    found = drawn.with_remarks(read_problem(drawn.data, drawn.options))
     whole = RawData(inputs(TABLE), TABLE["y"], TABLE["weight"], TABLE["unit"])
     wanted = read_problem(whole, READING)
     assert found.table.names == wanted.table.names == ("a", "b", "c", "town")
@@ -100,7 +100,7 @@ def test_a_sample_of_a_lake_is_that_of_the_frame(kind, folder):
     rows = LakeRows.named(lake if hasattr(lake, "names") else open_lake(lake), "y", None, None)
     sample = sample_lake(rows, Tally.of(rows, 0), 100, seed=0)
     assert_array_equal(sample.places, draw_rows(N, 100, None, 0))
-    y = np.asarray(sample.given.y).reshape(-1)
+    y = np.asarray(sample.data.y).reshape(-1)
     assert_array_equal(y, TABLE["y"].to_numpy()[sample.places])
 
 
@@ -335,5 +335,5 @@ def test_the_result_says_what_was_measured_on_what(tmp_path):
     drawn = draw(
         RawData(tmp_path, "y", "weight", "unit"), ReadingOptions(seed=0, max_rows=100), "all"
     )
-    if whole not in set(drawn.given.row_groups):
+    if whole not in set(drawn.data.row_groups):
         assert any("1 category outside of the sample" in note for note in notes)

@@ -47,6 +47,14 @@ def test_segments_are_what_they_are_alone_and_failures_have_reasons(n_jobs):
         many["Oslo"]
 
 
+@pytest.mark.parametrize("dtype", ["string", "Int64", object])
+def test_rows_whose_label_is_missing_are_a_segment(dtype):
+    by = pd.Series([1, pd.NA, 2] * 20, dtype=object).astype(dtype)
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    many = explain_many(X, X[:, 0], by=by, **SETTINGS)
+    assert list(many.results) == ["1", "2", "missing"]
+
+
 def test_the_table_has_a_row_for_each_player_and_each_failure():
     many = explain_many(with_a_gap(table()), "t", by="town", **SETTINGS)
     frame = many.to_frame()

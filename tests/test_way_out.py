@@ -37,13 +37,17 @@ def fits():
     yield "constant", lambda: ShapleyEffects(**settings).fit(X, np.ones(N))
     yield "screened", lambda: ShapleyEffects("boosting", **settings).fit(wide, wide[:, 0])
     yield "classes", lambda: ShapleyEffects("forest", **settings).fit(X, y > 0)
-    yield "published", lambda: ShapleyEffects.as_published(
-        estimator=RandomForestRegressor(20, min_samples_leaf=5), random_state=0
-    ).fit(X, y)
+    yield (
+        "published",
+        lambda: ShapleyEffects.as_published(
+            estimator=RandomForestRegressor(20, min_samples_leaf=5), random_state=0
+        ).fit(X, y),
+    )
     yield "preset", lambda: ShapleyEffects.preset("mdi", random_state=0).fit(X, y)
     yield "surrogate", lambda: ShapleyEffects.from_fitted(model, X, **settings)
-    yield "fitted forest", lambda: ShapleyEffects.from_fitted(
-        forest, X, y, rows="training", **settings
+    yield (
+        "fitted forest",
+        lambda: ShapleyEffects.from_fitted(forest, X, y, rows="training", **settings),
     )
     sampled = {"max_rows": 100, "value_rows": "all"}
     yield "all rows", lambda: ShapleyEffects("boosting", **settings, **sampled).fit(X, y)

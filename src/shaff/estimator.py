@@ -505,8 +505,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         call: str | None = None,
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
-        given = sampled.given
-        problem = sampled.with_remarks(read_problem(given, sampled.reading, self._check_matrix))
+        given = sampled.data
+        problem = sampled.with_remarks(read_problem(given, sampled.options, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
         is_built_in = model is None and is_own(settings.estimator)
         task = Task(
@@ -534,7 +534,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def _call(self, sampled: SampledData, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        given, asked = sampled.given, sampled.asked
+        given, asked = sampled.data, sampled.column_names
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
                    for name in ("y", "sample_weight", "row_groups")}  # fmt: skip

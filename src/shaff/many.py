@@ -1,4 +1,4 @@
-"""Many results at once: several targets, segments of the rows, or models, in one table."""
+"""Results of many fits in one table: several outcomes, segments of the rows, or models."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from shaff._util.frames import Backend
+from shaff._util.missing import is_missing
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import IntpArray
 from shaff._util.words import counted
@@ -28,20 +29,22 @@ MISSING = "missing"
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What all fits share, shipped once.
+    """Everything that the fits share, sent to each worker once.
 
     Parameters
     ----------
     X : array or frame
         The inputs.
     targets : dict of arrays
+        Each outcome by its name.
     segments : dict of int arrays or None
-        The rows of each.
+        Places of the rows of each segment, by its name.
     models : dict of estimators or None
+        Each learner or model by its name.
     rows : dict
-        Weights and groups of rows, where they were given.
+        Weights and groups of rows, as far as there are any.
     settings : dict
-        Of `ShapleyEffects`.
+        Other parameters of `ShapleyEffects`.
     """
 
     X: Any
@@ -52,14 +55,14 @@ class _Table:
     settings: Mapping[str, Any]
 
     def explain(self, target: str, segment: str | None, model: str | None) -> EffectsResult:
-        """One fit, as it would be by itself."""
+        """Return the result of one fit, as it would be by itself."""
         settings = dict(self.settings)
         if model is not None and self.models is not None:
             settings["estimator"] = self.models[model]
-        given = {"X": self.X, "y": self.targets[target], **self.rows}
+        data = {"X": self.X, "y": self.targets[target], **self.rows}
         if segment is not None and self.segments is not None:
-            given = {k: take_rows(v, self.segments[segment]) for k, v in given.items()}
-        return ShapleyEffects(**settings).fit(**given).result_
+            data = {k: take_rows(v, self.segments[segment]) for k, v in data.items()}
+        return ShapleyEffects(**settings).fit(**data).result_
 
 
 def explain_many(
@@ -74,34 +77,40 @@ def explain_many(
     verbose: int = 0,
     **settings: Any,
 ) -> ManyEffects:
-    """Shapley effects for many targets, segments or models, of one table.
+    """Estimate Shapley effects for many outcomes, segments or models of one table.
 
-    Each fit is the one that `ShapleyEffects` would make by itself. One that fails leaves its
+    Each fit is the one that `ShapleyEffects` would make by itself. A fit that fails leaves its
     reason, and the others go on.
 
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_columns)
+        The table.
     y : array, column name, list of column names, mapping or frame
-        One target; or several: names of columns of X, a mapping of names to arrays, or a frame.
-        Columns of X that are targets are no inputs.
-    by : column name, array of shape (n_rows,) or None
-        The segment of each row. A column of X that tells it is no input. Rows without a segment
-        are one, named "missing".
-    models : dict or None
-        Names to what ``estimator`` of `ShapleyEffects` takes.
-    sample_weight, row_groups : arrays of shape (n_rows,) or None
-    n_jobs : int or None
-        Fits at a time, in processes of their own or wherever ``joblib.parallel_config`` says;
-        with ``backend="threading"``, threads of one fit at a time. The results are the same.
+        One outcome, or several: names of columns of X, a mapping of names to arrays, or a frame.
+        Columns of X that are outcomes are not inputs.
+    by : column name, array of shape (n_rows,) or None, default=None
+        Label of the segment of each row; each segment is fitted by itself. A column of X that is
+        named here is not an input. Rows whose label is missing form the segment "missing".
+    models : dict or None, default=None
+        Names of models to values of the parameter ``estimator`` of `ShapleyEffects`.
+    sample_weight : array of shape (n_rows,) or None, default=None
+        Weight of each row.
+    row_groups : array of shape (n_rows,) or None, default=None
+        Labels of rows that belong together and are never on both sides of a split.
+    n_jobs : int or None, default=None
+        Number of fits at a time, in processes of their own or on the backend that
+        ``joblib.parallel_config`` selects; with ``backend="threading"`` the number of threads of
+        one fit at a time. The results are the same. None means one.
     verbose : int, default=0
         1 shows a progress bar.
     **settings
-        Of `ShapleyEffects`.
+        Other parameters of `ShapleyEffects`.
 
     Returns
     -------
     ManyEffects
+        The result of each fit by its key, and the reasons of fits that failed.
 
     Examples
     --------
@@ -116,8 +125,8 @@ def explain_many(
     X = collected(X)
     settings["random_state"] = _whole_seed(settings.get("random_state"))
     targets, segments, used = _read_targets(X, y), _read_segments(X, by), _names_used(y, by)
-    given = {"sample_weight": sample_weight, "row_groups": row_groups}
-    rows = {name: array for name, array in given.items() if array is not None}
+    by_row = {"sample_weight": sample_weight, "row_groups": row_groups}
+    rows = {name: array for name, array in by_row.items() if array is not None}
     table = _Table(without_columns(X, used), targets, segments, models, rows, settings)
     jobs = list(product(targets, segments or [None], models or [None]))
     dimensions = _dimensions(len(targets), segments, models)
@@ -132,14 +141,14 @@ def explain_many(
 def _outcomes(
     table: _Table, jobs: list[tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[int, EffectsResult | str]]:
-    """Number of each job, and its result or why there is none."""
+    """Yield the number of each job, and its result or the reason why there is none."""
     engine = current_engine()
     if engine is None:
         here = replace(table, settings={**table.settings, "n_jobs": n_jobs})
         yield from ((number, _explain_one(here, *job)) for number, job in enumerate(jobs))
         return
     for number, outcome in stream_outcomes(engine, _explain_one, table, jobs):
-        # One that no worker survives is a failure as any other.
+        # A fit that no worker survives is a failure like any other.
         yield number, outcome.value if outcome.error is None else str(outcome.error)
 
 
@@ -158,7 +167,7 @@ def _gathered(
     dimensions: tuple[str, ...],
     library: Backend | None,
 ) -> ManyEffects:
-    """In the order of the jobs, under keys of the dimensions in use."""
+    """Gather the results in the order of the jobs, by the dimensions in use."""
     in_use = [k for k, name in enumerate(("target", "segment", "model")) if name in dimensions]
     results: dict[Key, EffectsResult] = {}
     failures: dict[Key, str] = {}
@@ -180,7 +189,7 @@ def _dimensions(n_targets: int, segments: Any, models: Any) -> tuple[str, ...]:
 
 
 def _whole_seed(random_state: Any) -> int:
-    """The same seed for all: what differs between segments is then not the seed."""
+    """Return one seed for all fits, so that segments do not differ by their seeds."""
     whole = isinstance(random_state, int | np.integer)
     return int(random_state) if whole else draw_seed(random_state)
 
@@ -222,22 +231,21 @@ def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
 
 
 def _labels_of(column: Any) -> list[Any]:
-    """Plain values; None for missing ones."""
+    """Return the labels as plain values, None where one is missing."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     values = series.to_list() if isinstance(series, nw.Series) else np.asarray(column).tolist()
     if any(isinstance(value, list) for value in values):
-        raise InputError("by must be one label a row.")
-    # What is not itself is NaN or NaT.
-    return [None if value is None or value != value else value for value in values]
+        raise InputError("by must be one label per row.")
+    return [None if is_missing(value) else value for value in values]
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
-    """Numbers by size, the rest by name."""
+    """Sort numbers by size and other labels by name."""
     number = isinstance(label, int | float)
     return ("", label) if number else (type(label).__name__, str(label))
 
 
 def _names_used(y: Any, by: Any) -> set[str]:
-    """Columns of X that are no inputs."""
+    """Return the columns of X that are not inputs."""
     names = [y] if isinstance(y, str) else list(y) if isinstance(y, list | tuple) else []
     return {name for name in [*names, by] if isinstance(name, str)}

@@ -1,4 +1,4 @@
-"""Arrays that nobody changes."""
+"""Read-only arrays, and places in arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shaff.errors import InputError
 
 
 def frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> FloatArray | None:
-    """A read-only copy of numbers that have this shape; null in JSON is NaN, None stays None.
+    """Return a read-only copy of numbers that have this shape; None within is NaN, None stays None.
 
     Examples
     --------
@@ -25,3 +25,15 @@ def frozen(array: npt.ArrayLike | None, shape: tuple[int, ...], name: str) -> Fl
         raise InputError(f"{name} must have shape {shape}, got {copy.shape}.")
     copy.setflags(write=False)
     return copy
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """Return consecutive slices of at most ``size`` that cover ``n`` places.
+
+    Examples
+    --------
+    >>> from shaff._util.arrays import slices
+    >>> slices(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]

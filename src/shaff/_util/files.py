@@ -16,7 +16,7 @@ from shaff.errors import InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` when the block ends without error.
+    """Yield a temporary path that replaces `path` when the block ends without error.
 
     The name keeps its suffix, since writers such as matplotlib choose their format by it. What is
     no file but a stream (a pipe, a terminal) is never replaced: it is written into.
@@ -38,7 +38,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_target(path: str | os.PathLike[str]) -> bool:
-    """True for a file or a free name, False for a stream; anything else is refused.
+    """Return True for a file or a free name, False for a stream; refuse anything else.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _replacing_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _filling_stream(path: Path) -> Iterator[Path]:
-    """Streams get the bytes when all of them are there; nothing is put beside them."""
+    """Write into a stream once all bytes are there; put nothing beside it."""
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / f"stream{path.suffix}"
         yield temporary

@@ -1,4 +1,4 @@
-"""Columns as a frame of the library that was asked for."""
+"""Data frames of the library that the user chooses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
 def make_frame(columns: Mapping[str, Sequence[str | None] | FloatArray], backend: Backend) -> Any:
-    """A data frame or table of a library that must be installed.
+    """Return a data frame or table of a library, which must be installed.
 
     Examples
     --------
     >>> from shaff._util.frames import make_frame
-    >>> make_frame({"player": ["a", "b"]}, "polars").shape
+    >>> make_frame({"input": ["a", "b"]}, "polars").shape
     (2, 1)
     """
     import narwhals as nw

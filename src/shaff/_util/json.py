@@ -1,4 +1,4 @@
-"""Values as JSON has them, and back."""
+"""Conversion of values to and from JSON."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.missing import is_missing
 from shaff._version import __version__
 from shaff.errors import InputError
 
 
 def encoded(value: Any) -> Any:
-    """JSON values; numbers that JSON lacks become strings that float() reads back.
+    """Return JSON values; numbers that JSON lacks become strings that float() reads back.
 
     In arrays NaN is null: no number was computed.
     """
@@ -22,7 +23,7 @@ def encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return encoded(value.tolist())
     if isinstance(value, list | tuple):
-        return [None if item != item else encoded(item) for item in value]
+        return [None if is_missing(item) else encoded(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -1,4 +1,4 @@
-"""How much memory is left, so that a file which does not fit gets a sentence and not a crash."""
+"""Free memory, so that a file that does not fit is refused and does not crash the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Bytes that this process may still take, or None where the system does not tell.
+    """Return the bytes that this process may still take, None if the system does not tell.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def free_memory() -> int | None:
 
 
 def in_gigabytes(n_bytes: float) -> str:
-    """A size for people.
+    """Return a size in gigabytes, as text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What counts as missing, in whatever library's words."""
+"""Missing values, as each library writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA, which alone has no truth value when compared.
+    """Whether a value is None, NaN, NaT or pandas' NA, which has no truth value when compared.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where random numbers begin: one seed from a random state, one seed for a model."""
+"""Seeds: one from a random state, several combined, and one for a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 
 def draw_seed(random_state: RandomState) -> int:
-    """One integer from a random state, drawn before any parallel work.
+    """Draw one integer from a random state, before any parallel work.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def draw_seed(random_state: RandomState) -> int:
 
 
 def joint_seed(*numbers: int) -> int:
-    """A number of 64 bits that these decide.
+    """Combine numbers into one seed of 64 bits.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def joint_seed(*numbers: int) -> int:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone of an estimator whose random states, its own and nested ones, are set where None.
+    """Clone an estimator and set those of its random states, also nested ones, that are None.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from shaff._util.typing import FloatArray, IntpArray
 
 
 def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
-    """Place of each entry of `x` among those of the sorted `reference`; ties take the middle.
+    """Return the rank of each entry of `x` in the sorted `reference`; ties take the middle rank.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
-    """Normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
+    """Return normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
 def equal_means_p_value(
     between: FloatArray | float, within: FloatArray | float, n_groups: int, n_rows: int
 ) -> float:
-    """Smallest p-value of the F-tests of equal group means, from sums of squares.
+    """Return the smallest p-value of the F-tests of equal group means, from sums of squares.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def equal_means_p_value(
 
 
 def symmetric(pairs: FloatArray, n: int) -> FloatArray:
-    """Numbers of the pairs of n things as a matrix with 0 on its diagonal.
+    """Return the numbers of all pairs of n things as a symmetric matrix with diagonal 0.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def symmetric(pairs: FloatArray, n: int) -> FloatArray:
 
 
 def by_strongest_pair(matrix: FloatArray) -> IntpArray:
-    """Rows of a symmetric matrix in the order of their largest entry; partners follow each other.
+    """Order the rows of a symmetric matrix by their largest entry; partners follow each other.
 
     Examples
     --------

@@ -20,7 +20,7 @@ FALSE_ALARM = "`sklearn.utils.parallel.delayed` should be used with"
 
 
 class _Running:
-    """Counts the tasks that are under way."""
+    """Count of the tasks that are under way."""
 
     def __init__(self) -> None:
         self._count, self._changed = 0, threading.Condition()
@@ -79,7 +79,7 @@ def run_in_threads(
 
 @contextmanager
 def _no_false_alarms() -> Iterator[None]:
-    """Pass on what the threads warn of, but one; and leave the filters as they were."""
+    """Pass on all warnings of the threads but one, and restore the filters."""
     with warnings.catch_warnings(record=True) as caught:
         try:
             yield
@@ -129,6 +129,6 @@ one_blas_thread = _OneBlasThread()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS and OpenMP held to one thread; OpenMP counts its own for each thread of the process."""
+    """Hold BLAS and OpenMP to one thread; OpenMP counts its threads per thread of the process."""
     with one_blas_thread, threadpool_limits(1, user_api="openmp"):
         yield

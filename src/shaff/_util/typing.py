@@ -1,8 +1,9 @@
-"""Names for the kinds of arrays and settings that every room speaks of."""
+"""Types of arrays and settings that are used everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,25 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 IntpArray = npt.NDArray[np.intp]
 WordArray = npt.NDArray[np.uint64]
-# The columns of each player.
+# The columns of each player: an input or a group of inputs.
 Players = Sequence[IntpArray]
 RandomState = int | np.random.RandomState | None
 
-# Told how much of a step is done, and of how much.
+# Called with how much of a step is done, and with the whole of it.
 Tell = Callable[[int, int], None]
 
 
 def say_nothing(done: int, total: int) -> None:
-    """A `Tell` that nobody listens to."""
+    """Do nothing: the `Tell` of steps that nobody watches."""
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer of Python or numpy; truth values are not.
+
+    Examples
+    --------
+    >>> from shaff._util.typing import is_whole
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

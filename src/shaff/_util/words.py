@@ -1,4 +1,4 @@
-"""Parts of sentences that several modules say."""
+"""Parts of sentences that several modules write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number and its noun, in the plural unless the number is 1.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 8) -> str:
-    """Names in quotes, the first few of many.
+    """Return names in quotes; of many only the first few.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def listed(names: Sequence[str], limit: int = 8) -> str:
 
 
 def column_sentence(names: Sequence[str], said: str) -> str:
-    """A sentence of one or several columns; ``said`` begins with "holds", "has" or "mixes".
+    """Return a sentence about columns; ``said`` begins with "holds", "has" or "mixes".
 
     Examples
     --------
@@ -51,7 +51,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def spelled(number: int) -> str:
-    """Small numbers in letters.
+    """Return a small number in letters.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def spelled(number: int) -> str:
 
 
 def enumerated(words: Sequence[str]) -> str:
-    """Words with commas, and "and" before the last.
+    """Join words by commas, with "and" before the last.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def enumerated(words: Sequence[str]) -> str:
 
 
 def decimals(largest: float) -> int:
-    """Digits after the point, three or more: two of them tell tenths of ``largest`` apart.
+    """Return the digits after the point, at least 3, that show two digits of ``largest``.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def decimals(largest: float) -> int:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in per cent, with a narrow space that does not break.
+    """Return a share in per cent, with a narrow space that does not break.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def shortened(name: str, width: int = 32) -> str:
-    """Cut in the middle: long names of one family tend to differ at the end.
+    """Cut a long name in the middle, since names of one family tend to differ at the end.
 
     Examples
     --------

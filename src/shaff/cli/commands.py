@@ -99,10 +99,10 @@ def explain(
     config: options.Config = None,
     debug: options.Debug = False,
 ) -> None:
-    """Shapley effects of the columns of a table on one of them."""
+    """Estimate the Shapley effects of the columns of a table on one of them."""
     outputs = Outputs(json, csv, plot, html, local_output)
     outputs.check(force, data)
-    wanted = read_local_rows(local, local_output)
+    local_rows = read_local_rows(local, local_output)
     order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
     source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
     check_source(source)
@@ -120,12 +120,12 @@ def explain(
     if inputs.by is not None:
         _deliver_many(effects, inputs, outputs)
         return
-    new_rows = None if wanted is None else wanted.new_rows(source, inputs, max_rows)
+    new_rows = None if local_rows is None else local_rows.new_rows(source, inputs, max_rows)
     given = RawData(inputs.X, inputs.y, **inputs.rows)
     result = effects._fit(given, inputs.remarks, public_call(context.obj)).result_
     if interactions:
         result = result.with_interactions(effects.interactions())
-    rows = None if wanted is None else wanted.explain(effects, inputs, new_rows)
+    rows = None if local_rows is None else local_rows.explain(effects, inputs, new_rows)
     _deliver(result, outputs, rows)
 
 
@@ -138,7 +138,7 @@ def show(
     force: options.Force = False,
     debug: options.Debug = False,
 ) -> None:
-    """The table, chart or report of a saved result."""
+    """Show the table, chart or report of a saved result."""
     outputs = Outputs(None, csv, plot, html)
     outputs.check(force, [result])
     if not result.is_file():

@@ -1,4 +1,4 @@
-"""``--local``: which rows are to be explained one by one."""
+"""The option ``--local``: rows that are explained one by one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MOST = 10_000_000
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Rows that are roles for.
+    """Rows that the user wants explained.
 
     Parameters
     ----------
-    numbers : tuple of int
-        Of rows of the table, from 1 on; none means all.
-    path : path or None
+    numbers : tuple of int, default=()
+        Numbers of rows of the table, from 1 on; empty means all.
+    path : path or None, default=None
         A file of new rows instead.
     """
 
@@ -36,7 +36,7 @@ class LocalRows:
     path: Path | None = None
 
     def new_rows(self, source: Source, inputs: TableInputs, max_rows: int) -> Any:
-        """Read the file, or see that the rows are there: nothing is to fail after the fit."""
+        """Read the file, or check that the rows exist, so that nothing fails after the fit."""
         if self.path is not None:
             return _read(replace(source, paths=(self.path,)), inputs)
         if self.numbers and (inputs.numbers is None or inputs.X.height > max_rows):
@@ -53,7 +53,7 @@ class LocalRows:
         return None
 
     def explain(self, effects: ShapleyEffects, inputs: TableInputs, new_rows: Any) -> LocalEffects:
-        """The values; rows go by their numbers in the file, from 1 on."""
+        """Return the local effects; rows are numbered as in the file, from 1 on."""
         if new_rows is not None:
             local = effects.explain(new_rows)
             return replace(local, rows=local.rows + 1)
@@ -71,7 +71,7 @@ class LocalRows:
 
 
 def read_local_rows(words: str | None, output: Path | None) -> LocalRows | None:
-    """What was roles for; None for nothing.
+    """Return the rows that the words name; None if no rows are to be explained.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def read_local_rows(words: str | None, output: Path | None) -> LocalRows | None:
 
 
 def _numbers(words: str) -> tuple[int, ...] | None:
-    """Numbers and spans of numbers; None for what is something else."""
+    """Return numbers and spans of numbers; None if the words are something else."""
     found: list[int] = []
     for word in filter(None, (part.strip() for part in words.split(","))):
         first, dash, last = word.partition("-")
@@ -121,7 +121,7 @@ def _no_such_row(number: int, inputs: TableInputs) -> str:
 
 
 def _read(source: Source, inputs: TableInputs) -> Any:
-    """Rows of another file, with the columns that explain."""
+    """Read the rows of another file, with the columns that explain."""
     from shaff.data.sources.files import read_source, with_types
 
     plain = replace(source, query=None, table=None, sheet=None)

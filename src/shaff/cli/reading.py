@@ -1,4 +1,4 @@
-"""From words on the command line to rows: which columns play which part."""
+"""From words on the command line to data: which columns play which part."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ _UNNAMED = ("", "_duplicated_0", "Unnamed: 0", "rownames", "__UNNAMED__0")
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which column is what, in the user's words.
+    """Parts that columns play, in the user's words.
 
     Parameters
     ----------
     target : str
-    drop, only, categorical, group : sequence of str
+        Column of the outcome.
+    drop, only, categorical, group : sequence of str, default=()
         Each a column, or several separated by commas; ``group`` has "name=" before them.
-    row_groups, weight, by : str or None
-    classes : bool
-        Whether the target holds classes though it spells numbers.
-    drop_missing_target : bool
+    row_groups, weight, by : str or None, default=None
+        Columns of group labels, of weights and of segments.
+    classes : bool, default=False
+        Whether the outcome holds classes although they are written as numbers.
+    drop_missing_target : bool, default=False
+        Whether rows without an outcome are left out; they are refused otherwise.
     """
 
     target: str
@@ -53,7 +56,7 @@ class ColumnRoles:
 
 @dataclass(frozen=True, eq=False)
 class TableInputs:
-    """What `ShapleyEffects` is given, and what to say about how it was read."""
+    """Data and settings for `ShapleyEffects`, and remarks on how they were read."""
 
     X: pl.DataFrame
     y: pl.Series
@@ -68,7 +71,7 @@ class TableInputs:
 def read_inputs(
     source: Source, roles: ColumnRoles, max_rows: int, seed: int, verbose: int = 0
 ) -> TableInputs:
-    """Read the table, then take from it what was roles for."""
+    """Read the table and select its columns by the parts they play."""
     with progress_bar(verbose, "Reading rows") as progress:
         # The seed that `ShapleyEffects` makes of its random_state: `fit` samples the same rows.
         sample_seed = draw_seed(seed)
@@ -110,7 +113,7 @@ def _place(source: Source) -> str:
 
 
 def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
-    """Target, row groups, weights and segments: columns that explain nothing."""
+    """Return the columns of outcome, row groups, weights and segments, which are not inputs."""
     special = [roles.target]
     named = {"--row-groups": roles.row_groups, "--weight": roles.weight, "--by": roles.by}
     for option, name in named.items():
@@ -125,7 +128,7 @@ def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
 def _chosen(
     table: TableFile, roles: ColumnRoles, special: Sequence[str]
 ) -> tuple[list[str], tuple[Remark, ...]]:
-    """Columns to explain by, and a remark if row numbers were saved with the table."""
+    """Return the columns to explain by, and a remark on row numbers saved with the table."""
     names = table.frame.columns
     only = _columns(names, roles.only, "--only")
     dropped = _columns(names, roles.drop, "--drop")
@@ -153,7 +156,7 @@ def _selected(table: TableFile, names: Sequence[str]) -> TableFile:
 
 
 def _without_empty(frame: pl.DataFrame, inputs: list[str]) -> tuple[list[str], tuple[Remark, ...]]:
-    """Columns with any value, and a remark on those without."""
+    """Return the columns with any value, and a remark on those without."""
     empty = [name for name in inputs if not _has_value(frame[name]).any()]
     if not empty:
         return inputs, ()
@@ -168,7 +171,7 @@ def _has_value(column: pl.Series) -> pl.Series:
 def _with_target(
     frame: pl.DataFrame, roles: ColumnRoles
 ) -> tuple[pl.DataFrame, tuple[Remark, ...]]:
-    """Rows that have a target, and a remark on those that were left out."""
+    """Return the rows that have an outcome, and a remark on those left out."""
     has_target = _has_value(frame[roles.target])
     n_missing = int((~has_target).sum())
     if not n_missing:

@@ -1,4 +1,4 @@
-"""Folds: which rows a model is trained on, and which it is measured on."""
+"""Folds: the rows that a model is trained on, and the rows that it is measured on."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ def make_folds(
     random_state: int = 0,
     y: npt.ArrayLike | None = None,
 ) -> tuple[Fold, ...]:
-    """Folds for cross-fitting.
+    """Return the folds for cross-fitting.
 
     Parameters
     ----------
     n_rows : int
-    cv : int, scikit-learn splitter or None
-        None means five shuffled folds. A splitter's test sets must not overlap; rows in none of
-        them are trained on but not measured.
+        Number of rows.
+    cv : int, scikit-learn splitter or None, default=None
+        Number of folds, or a splitter. None means five shuffled folds. A splitter's test sets must
+        not overlap; rows in none of them are trained on but not measured.
     row_groups : array of shape (n_rows,) or None
         Rows of one group stay in one fold; a splitter that divides them is refused.
-    random_state : int
-    y : array or None
-        For splitters that look at it.
+    random_state : int, default=0
+        Seed of shuffled folds.
+    y : array or None, default=None
+        Outcome, for splitters that use it.
 
     Examples
     --------
@@ -95,9 +97,9 @@ def _n_folds(n_units: int, cv: int | None) -> int:
 def read_cv(
     cv: Any, n_rows: int, target: Target, row_groups: npt.NDArray[Any] | None
 ) -> int | Splits | None:
-    """None or a number of folds as they are; what a splitter says, asked once.
+    """Return None or a number of folds unchanged, and the splits of a splitter.
 
-    Asked again it might say something else, and a generator would have nothing left to say.
+    A splitter is called once: a second call might split differently, and a generator is exhausted.
     """
     if cv is None or isinstance(cv, int | np.integer):
         return None if cv is None else int(cv)

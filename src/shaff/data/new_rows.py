@@ -1,4 +1,4 @@
-"""Further rows of a table that has been read: the same columns, read in the same way."""
+"""Further rows of a table that has been read, converted in the same way."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ class NewRows(NamedTuple):
 
 
 def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
-    """Read rows as the rows of a table were read.
+    """Convert rows in the way that the rows of a table were converted.
 
     Parameters
     ----------
     X : array, sparse matrix or frame
-        A frame may have its columns in any order, and others beside them.
+        The rows. A frame may have its columns in any order, and further columns.
     table : Table
+        The table that has been read.
     named : bool
-        Whether the table was a frame, whose columns go by name.
+        Whether the table was a frame, whose columns are matched by name.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
 
 
 def _read_matrix(X: Any, table: Table, named: bool) -> FloatArray:
-    """Rows without names: as many columns, in the same order."""
+    """Read rows without names, whose columns are those of the table in the same order."""
     if named and table.levels:
         raise InputError(
             "The effects were fitted on a frame with categories: pass the rows as such a frame, "
@@ -114,7 +115,7 @@ def _check_number(n_columns: int, table: Table) -> None:
 
 
 def _read_frame(X: Any, table: Table, named: bool) -> FloatArray:
-    """Columns by name; by place where the table had no names."""
+    """Read columns by name, or by place if the table had no names."""
     frame = nw.from_native(X, eager_only=True)
     places = {str(name): k for k, name in enumerate(frame.columns)}
     if not named:
@@ -138,7 +139,7 @@ def _read_frame(X: Any, table: Table, named: bool) -> FloatArray:
 
 
 def _codes(values: list[Any], levels: tuple[Any, ...]) -> FloatArray:
-    """Places of categories; that after the last for one that is new."""
+    """Return the codes of categories; a new category has the code after the last."""
     place, new = {str(level): float(k) for k, level in enumerate(levels)}, float(len(levels))
     return np.array([np.nan if is_missing(v) else place.get(str(v), new) for v in values])
 
@@ -159,7 +160,7 @@ def _numbers(column: nw.Series[Any], name: str, spelled: Mapping[str, int] | Non
 
 
 def _seen(rows: FloatArray, known: FloatArray) -> tuple[Remark, ...]:
-    """Remark that all rows are rows of the fit, where no two of those are alike."""
+    """Return the remark that all rows are rows of the fit, if no two of those are alike."""
     if len(rows) >= len(known):
         return ()
     before = {row.tobytes() for row in known}
@@ -168,7 +169,7 @@ def _seen(rows: FloatArray, known: FloatArray) -> tuple[Remark, ...]:
 
 
 def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
-    """Entries with the code of categories that are new."""
+    """Mark entries with the code of a new category."""
     n_levels = [len(table.levels.get(name, ())) for name in table.names]
     return np.asarray((read >= n_levels) & table.categorical)
 

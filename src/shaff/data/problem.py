@@ -1,4 +1,4 @@
-"""What is asked: a table, a target, the players, weights and groups of rows, checked once."""
+"""The data of a fit: table, outcome, inputs, weights and groups of rows, checked once."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from shaff.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """What the learner of each fold may see, where a screen has chosen for it.
+    """Columns that a screen lets the learner of each fold see.
 
     Parameters
     ----------
     seeds : list of int
-        Of the runs whose folds have a view.
+        Seeds of the runs whose folds were screened.
     columns : dict of bytes to bool arrays of shape (n_columns,)
-        By the rows that a learner is trained on; see `Views.key`.
+        Visible columns by the rows that a learner is trained on; see `Views.key`.
     """
 
     seeds: list[int]
@@ -44,14 +44,14 @@ class Views:
 
     @staticmethod
     def key(train: IntArray, n_rows: int) -> bytes:
-        """Of a set of training rows."""
+        """Return the key of a set of training rows."""
         inside = np.zeros(n_rows, dtype=bool)
         inside[train] = True
         return np.packbits(inside).tobytes()
 
 
 class NothingToExplainError(Exception):
-    """The target does not vary."""
+    """Raised if the outcome does not vary."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__("y is constant: all effects are 0.")
@@ -60,31 +60,38 @@ class NothingToExplainError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """All that the three steps need to know of the data: what a value function is made from.
+    """The data as all steps of a fit need them, and from which value functions are made.
 
     Parameters
     ----------
     frame : array or frame
-        X as it was given, for models that are not made of trees.
+        X as the user gave it, for models that are not made of trees.
     table : Table
+        X as numbers.
     target : Target
+        The outcome as numbers.
     players : list of int arrays
-        The columns of each player.
+        The columns of each player, which is an input or a group of inputs.
     player_names : tuple of str
+        Names of the players.
     sample_weight : float array of shape (n_rows,) or None
+        Weights of the rows; None means 1 for each.
     row_groups : int array of shape (n_rows,) or None
         Rows of one group are never on both sides of a split.
     cv : int, list of splits or None
+        Number of folds, or the splits of the user's splitter; None means the default.
     n_jobs : int or None
+        Number of threads.
     seed : int
+        Seed of all random numbers.
     n_given : int or None
-        Rows before any were left out, where that is known.
+        Number of rows before any were left out, if that is known.
     tell : callable
-        Told how many learners of how many are grown.
+        Called with the number of learners grown and of all learners.
     views : Views or None
         Which columns the learner of a fold may see; None means all.
     places : int array of shape (n_rows,) or None
-        Of the rows in the table that was given; None means all, in order.
+        Places of the rows in the user's table; None means all, in order.
 
     Examples
     --------
@@ -122,10 +129,10 @@ class Problem:
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> Problem:
-        """From plain arrays, for value functions that are used by themselves.
+        """Make a problem from plain arrays, for value functions that are used by themselves.
 
         ``categorical`` marks the columns of codes 0, 1, ...; ``players`` are lists of columns,
-        one a column by default. Weights are taken as they are.
+        by default one player per column. Weights are not rescaled.
         """
         matrix, target = _checked_arrays(X, y)
         names = tuple(f"x{j}" for j in range(matrix.shape[1]))
@@ -153,7 +160,7 @@ class Problem:
 
     @property
     def y(self) -> FloatArray:
-        """The targets, shape (n_rows, n_outputs)."""
+        """The outcomes, shape (n_rows, n_outputs)."""
         return self.target.y
 
     @property
@@ -163,7 +170,7 @@ class Problem:
 
     @property
     def weight(self) -> FloatArray:
-        """The rows' weights, 1 where none were given."""
+        """Weights of the rows, all 1 by default."""
         return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -173,43 +180,43 @@ class Problem:
 
     @property
     def has_splits(self) -> bool:
-        """Whether the user's splitter says what is held out, which only boosting keeps to."""
+        """Whether the user's splitter decides what is held out, which only boosting heeds."""
         return isinstance(self.cv, list)
 
     @property
     def n_measured(self) -> int:
-        """Rows that v is measured on: a splitter may hold out some of them only."""
+        """Number of rows that v is measured on; a splitter may hold out only some of them."""
         if isinstance(self.cv, list):
             return sum(len(test) for _, test in self.cv)
         return len(self.X)
 
     @property
     def n_units(self) -> int:
-        """Independent observations that v is measured on: rows, or their groups if fewer."""
+        """Number of independent observations that v is measured on: rows, or groups if fewer."""
         if self.row_groups is None:
             return self.n_measured
         return min(self.n_measured, len(np.unique(self.row_groups)))
 
     def folds(self, seed: int) -> tuple[Fold, ...]:
-        """The folds of a run with this seed."""
+        """Return the folds of a run with this seed."""
         return make_folds(len(self.X), self.cv, self.row_groups, draw_seed(seed), self.y)
 
     def visible(self, train: IntArray) -> BoolArray:
-        """Columns that a learner may see which is trained on these rows, shape (n_columns,)."""
+        """Mark the columns that a learner trained on these rows may see, shape (n_columns,)."""
         if self.views is None:
             return np.ones(self.X.shape[1], dtype=bool)
         return self.views.columns[Views.key(train, len(self.X))]
 
     def check_varies(self) -> None:
-        """Raise `NothingToExplainError` if y is constant over the rows that count."""
+        """Raise `NothingToExplainError` if y is constant over the rows with weight."""
         if np.ptp(self.y[self.has_weight], axis=0).max() == 0:
             raise NothingToExplainError(self)
 
     def without_copies(self) -> Problem:
-        """The same question with each column once: players that hold a copy share the original.
+        """Return the problem with each column once; players that hold a copy share the original.
 
-        A copy tells what the original tells, so no learner needs to see both, and none can favour
-        one of them.
+        A copy carries no further information, so that no learner needs to see both, and none can
+        favour one of them.
         """
         if self.views is not None:
             return self  # seen to before it was screened
@@ -227,20 +234,20 @@ class Problem:
         return replace(self, table=table, players=[np.unique(place[p]) for p in self.players])
 
     def distinct_columns(self) -> IntpArray:
-        """Columns that `without_copies` keeps."""
+        """Return the columns that `without_copies` keeps."""
         return np.unique(_originals(self.X, self.categorical))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Who was told how far the learners are may be a window on somebody's screen.
+        # A progress bar may be bound to a window of this process.
         return {**self.__dict__, "tell": say_nothing}
 
     def with_matrix(self, X: FloatArray) -> Problem:
-        """The same question about another matrix of as many rows."""
+        """Return the problem with another matrix of as many rows."""
         return replace(self, frame=X, table=replace(self.table, X=X))
 
 
 class RawData(NamedTuple):
-    """Rows as a user gives them; anything may be None but X."""
+    """Data as the user gives them; anything but X may be None."""
 
     X: Any
     y: Any
@@ -250,7 +257,7 @@ class RawData(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReadingOptions:
-    """How rows are read; see `shaff.ShapleyEffects`.
+    """Options for reading rows; see `shaff.ShapleyEffects`.
 
     ``as_classes`` reads numbers in y as classes; ``all_rows`` keeps every row, also those without
     weight.
@@ -267,20 +274,20 @@ class ReadingOptions:
 
 
 def read_problem(
-    given: RawData, reading: ReadingOptions, check_matrix: Callable[[Any], Any] = np.asarray
+    data: RawData, reading: ReadingOptions, check_matrix: Callable[[Any], Any] = np.asarray
 ) -> Problem:
-    """Read and check everything; ``check_matrix`` is asked for the matrix of an X without names.
+    """Read and check all data; ``check_matrix`` returns the matrix of an X without names.
 
     Examples
     --------
     >>> import numpy as np
     >>> from shaff.data.problem import RawData, ReadingOptions, read_problem
-    >>> given = RawData(np.eye(12), ["no", "yes"] * 6)
-    >>> read_problem(given, ReadingOptions(seed=0)).target.classes
+    >>> data = RawData(np.eye(12), ["no", "yes"] * 6)
+    >>> read_problem(data, ReadingOptions(seed=0)).target.classes
     ('no', 'yes')
     """
     max_rows = None if reading.all_rows else reading.max_rows
-    sample = sample_rows(given, max_rows, reading.seed)
+    sample = sample_rows(data, max_rows, reading.seed)
     X, y, sample_weight, row_groups = sample.arrays
     table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
     table = replace(table, remarks=(*sample.remarks, *table.remarks))
@@ -307,9 +314,9 @@ def read_problem(
 
 
 def without_idle_rows(problem: Problem) -> Problem:
-    """The problem without the rows of weight 0, which count for nothing.
+    """Return the problem without the rows of weight 0.
 
-    Splits that the user gave count all rows: there they stay.
+    They stay if the user's splitter decides what is held out, since it counts all rows.
     """
     rows = np.flatnonzero(problem.has_weight)
     if len(rows) == len(problem.X) or problem.has_splits:
@@ -328,7 +335,7 @@ def without_idle_rows(problem: Problem) -> Problem:
 
 
 def _originals(X: FloatArray, categorical: BoolArray) -> IntpArray:
-    """For each column the first one that has the same entries."""
+    """Return for each column the first one that has the same entries."""
     seen: dict[tuple[bytes, bool], int] = {}
     # Zeros have two signs and NaN many forms.
     columns = np.where(np.isnan(X), np.nan, X + 0.0).T
@@ -366,7 +373,7 @@ def _checked_weight(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatAr
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise InputError("sample_weight must hold one non-negative number a row.")
+        raise InputError("sample_weight must hold one non-negative number per row.")
     if weight.sum() <= 0:
         raise InputError("sample_weight is zero everywhere.")
     return weight

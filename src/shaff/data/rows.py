@@ -1,4 +1,4 @@
-"""The rows: how many, their weights and groups, and a sample when there are very many."""
+"""Number, weights and groups of rows, and a sample if there are very many."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SAMPLED = "sampled"
 
 
 def check_rows(n_rows: int) -> None:
-    """Fewer rows than this tell nothing."""
+    """Refuse tables with too few rows to measure anything."""
     if n_rows < MIN_ROWS:
         raise InputError(f"X has n_samples={n_rows} rows; shaff needs at least {MIN_ROWS}.")
 
 
 def count_rows(weight: FloatArray) -> bool:
-    """Whether weights count rows: whole numbers do, others have no unit.
+    """Whether weights count rows: whole numbers do, other weights have no unit.
 
     Examples
     --------
@@ -36,9 +36,10 @@ def count_rows(weight: FloatArray) -> bool:
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
-    """One finite, non-negative weight a row, not all zero.
+    """Return one finite, non-negative weight per row, not all of them zero.
 
-    Whole numbers count rows. Others have no unit, and mean 1 over the rows that count.
+    Whole numbers count rows. Other weights have no unit: they are scaled to a mean of 1 over the
+    rows with weight.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
 
 
 def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
-    """One label a row, at least two different ones."""
+    """Return one integer code per row, of at least two different groups."""
     if row_groups is None:
         return None
     labels = np.asarray(row_groups.to_numpy() if hasattr(row_groups, "to_numpy") else row_groups)
@@ -79,8 +80,19 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
 
 
 class RowSample(NamedTuple):
-    """Tables and arrays on the rows that were drawn, of how many, what to say about it, and the
-    places of the rows; None means all."""
+    """A sample of rows.
+
+    Parameters
+    ----------
+    arrays : tuple
+        Tables and arrays with the sampled rows.
+    n_given : int
+        Number of rows before sampling.
+    remarks : tuple of Remark, default=()
+        How the rows were sampled.
+    places : int array or None, default=None
+        Places of the sampled rows; None means all rows, in order.
+    """
 
     arrays: tuple[Any, ...]
     n_given: int
@@ -89,9 +101,9 @@ class RowSample(NamedTuple):
 
 
 def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> RowSample:
-    """At most ``max_rows`` of the rows of (X, y, sample_weight, row_groups), in their order.
+    """Sample at most ``max_rows`` rows of (X, y, sample_weight, row_groups), in their order.
 
-    Rows of one group are drawn together. Anything may be None but X.
+    Rows of one group are sampled together. Anything but X may be None.
 
     Examples
     --------
@@ -115,12 +127,12 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
 
 
 def sampled(n_sample: int, n_rows: int) -> Remark:
-    """The remark that everything is computed on a sample."""
+    """Return the remark that everything is computed on a sample."""
     return Remark(SAMPLED, details={"n_sample": n_sample, "n_rows": n_rows})
 
 
 def n_given_rows(X: Any) -> int:
-    """Rows of a table of any kind; 0 for what is none."""
+    """Return the number of rows of a table of any kind; 0 for anything else."""
     shape = getattr(X, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) else 0
@@ -128,10 +140,10 @@ def n_given_rows(X: Any) -> int:
 
 
 def draw_rows(n_rows: int, max_rows: int, row_groups: IntpArray | None, seed: int) -> IntpArray:
-    """Places of the drawn rows, ascending; rows of one group are drawn together.
+    """Return the places of randomly sampled rows, ascending; rows of one group stay together.
 
-    Without groups one row is drawn of each of ``max_rows`` stretches of equal length, so that every
-    part of a long table, such as a day or a file, has its share.
+    Without groups one row is sampled from each of ``max_rows`` stretches of equal length, so that
+    every part of a long table, such as a day or a file, has its share.
     """
     rng = np.random.default_rng(seed)
     if row_groups is None:

@@ -41,7 +41,7 @@ _YEAR_LAST = re.compile(
 
 @dataclass(frozen=True)
 class Spelling:
-    """What the labels of a column spell.
+    """Values that the labels of a column spell.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Spelling:
     remarks : tuple of Remark
         What a reader should know, without the column's name; empty for plain numbers and dates.
     values : dict
-        Of each label; None is missing. Empty for text that stays text.
+        Value of each label, None if it is missing; empty for text that stays text.
     """
 
     kind: str
@@ -59,8 +59,8 @@ class Spelling:
     values: dict[str, Value | None] = field(default_factory=dict)
 
 
-class _Reading(NamedTuple):
-    """One way to read labels: what they then are, and the values of those that it reads."""
+class _Candidate(NamedTuple):
+    """One way to read labels: the kind of value, and the values of the labels it can read."""
 
     kind: str
     values: dict[str, Value]
@@ -98,7 +98,7 @@ _BLANK = _Style(
 def read_spelling(
     counts: Mapping[str, int], *, decimal_comma: bool = False, order: DateOrder | None = None
 ) -> Spelling | None:
-    """What labels spell, given how often each occurs; None for text that is just text.
+    """Return what labels spell, or None for text that is just text.
 
     Parameters
     ----------
@@ -129,19 +129,19 @@ def read_spelling(
     weight: dict[str, int] = {}
     for label, text in bare.items():
         weight[text] = weight.get(text, 0) + counts[label]
-    for readings in (_number_readings(known, decimal_comma), _date_readings(known, order)):
-        best = _best(list(readings), weight)
+    for candidates in (_number_candidates(known, decimal_comma), _date_candidates(known, order)):
+        best = _best(list(candidates), weight)
         if best is not None:
             return _spelling(best, bare)
     return None
 
 
-def _best(readings: list[_Reading], weight: Mapping[str, int]) -> _Reading | None:
-    """The first of those that leave least unread, if that is little."""
-    read = [sum(weight[text] for text in reading.values) for reading in readings]
+def _best(candidates: list[_Candidate], weight: Mapping[str, int]) -> _Candidate | None:
+    """Return the first candidate that leaves least unread, if that is little."""
+    read = [sum(weight[text] for text in candidate.values) for candidate in candidates]
     if not read or max(read) == 0:
         return None
-    best = readings[read.index(max(read))]
+    best = candidates[read.index(max(read))]
     others = [text for text in weight if text not in best.values]
     if all(text.casefold() in BLANKS for text in others):
         return best
@@ -149,8 +149,8 @@ def _best(readings: list[_Reading], weight: Mapping[str, int]) -> _Reading | Non
     return best if enough else None
 
 
-def _spelling(reading: _Reading, bare: Mapping[str, str]) -> Spelling:
-    kind, values = reading
+def _spelling(candidate: _Candidate, bare: Mapping[str, str]) -> Spelling:
+    kind, values = candidate
     if kind == "codes":
         return Spelling(kind, (Remark(kind),))
     if kind == "open dates":
@@ -180,10 +180,10 @@ def _has_digit(text: str) -> bool:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-def _number_readings(labels: set[str], decimal_comma: bool) -> Iterator[_Reading]:
+def _number_candidates(labels: set[str], decimal_comma: bool) -> Iterator[_Candidate]:
     if any(CODE.fullmatch(text) for text in labels):
         numbers = {text: 0.0 for text in labels if _PLAIN.pattern.fullmatch(text)}
-        yield _Reading("codes", dict(numbers))
+        yield _Candidate("codes", dict(numbers))
         return
     amounts = {text: _without_unit(text) for text in labels}
     units = {unit for _, unit in amounts.values() if unit}
@@ -192,10 +192,12 @@ def _number_readings(labels: set[str], decimal_comma: bool) -> Iterator[_Reading
     unit = next(iter(units), "")
     between = (_COMMA, _THOUSANDS) if decimal_comma else (_THOUSANDS, _COMMA)
     for style in (_PLAIN, *between, _BLANK):
-        yield _number_reading(amounts, unit, style)
+        yield _number_candidate(amounts, unit, style)
 
 
-def _number_reading(amounts: Mapping[str, tuple[str, str]], unit: str, style: _Style) -> _Reading:
+def _number_candidate(
+    amounts: Mapping[str, tuple[str, str]], unit: str, style: _Style
+) -> _Candidate:
     values: dict[str, Value] = {}
     is_whole = not unit and not style.said
     for text, (amount, found) in amounts.items():
@@ -209,7 +211,7 @@ def _number_reading(amounts: Mapping[str, tuple[str, str]], unit: str, style: _S
         is_whole = is_whole and amount.lstrip("+-").isdigit()
     plain = "whole numbers" if is_whole else "numbers"
     kind = {"": plain, "%": "percentages"}.get(unit, f"amounts in {unit}")
-    return _Reading(f"{kind} with {style.said}" if style.said else kind, values)
+    return _Candidate(f"{kind} with {style.said}" if style.said else kind, values)
 
 
 def _number(amount: str, style: _Style) -> float:
@@ -219,7 +221,7 @@ def _number(amount: str, style: _Style) -> float:
 
 
 def _without_unit(text: str) -> tuple[str, str]:
-    """A number without its sign of money or percent, and that sign.
+    """Return a number without its sign of money or percent, and that sign.
 
     Brackets are a minus in accounts.
     """
@@ -240,7 +242,7 @@ def _without_unit(text: str) -> tuple[str, str]:
 # Dates --------------------------------------------------------------------------------------------
 
 
-def _date_readings(labels: set[str], order: DateOrder | None) -> Iterator[_Reading]:
+def _date_candidates(labels: set[str], order: DateOrder | None) -> Iterator[_Candidate]:
     yield _dates("dates", _matches(labels, _YEAR_FIRST), _year_month_day)
     matches = _matches(labels, _YEAR_LAST)
     by_order = {
@@ -252,7 +254,7 @@ def _date_readings(labels: set[str], order: DateOrder | None) -> Iterator[_Readi
     pointed = all(match["mark"] == "." for match in matches.values())
     if not pointed and day == month and by_order["day"].values != by_order["month"].values:
         if order is None:
-            yield _Reading("open dates", dict(by_order["day"].values))
+            yield _Candidate("open dates", dict(by_order["day"].values))
             return
         yield by_order[order]
     elif pointed:
@@ -269,8 +271,8 @@ def _dates(
     kind: str,
     matches: Mapping[str, re.Match[str]],
     parts: Callable[[re.Match[str]], tuple[int, int, int]],
-) -> _Reading:
-    """The moments that exist; dates without a clock where no label has one."""
+) -> _Candidate:
+    """Read the moments that exist, as plain dates if no label has a time of day."""
     moments: dict[str, datetime] = {}
     for text, match in matches.items():
         try:
@@ -281,8 +283,8 @@ def _dates(
     if with_zone:
         moments = {text: moment.replace(tzinfo=UTC) for text, moment in moments.items()}
     if any(matches[text]["hour"] for text in moments):
-        return _Reading(kind, dict(moments))
-    return _Reading(kind, {text: moment.date() for text, moment in moments.items()})
+        return _Candidate(kind, dict(moments))
+    return _Candidate(kind, {text: moment.date() for text, moment in moments.items()})
 
 
 def _year_month_day(match: re.Match[str]) -> tuple[int, int, int]:
@@ -298,13 +300,13 @@ def _month_day_year(match: re.Match[str]) -> tuple[int, int, int]:
 
 
 def _full_year(year: str) -> int:
-    """Two digits are of 1969 to 2068, as in POSIX."""
+    """Return the year; two digits mean 1969 to 2068, as in POSIX."""
     number = int(year)
     return number if len(year) == 4 else number + (2000 if number < 69 else 1900)
 
 
 def _clock(match: re.Match[str]) -> timedelta:
-    """The time of day, in UTC where a zone is given."""
+    """Return the time of day, in UTC if the label names a zone."""
     found = match.groupdict()
     if found["hour"] is None:
         return timedelta()

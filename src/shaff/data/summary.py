@@ -1,5 +1,7 @@
-"""What a reader asks of the data: how each column was read, what is missing, which inputs go
-together. A small summary, of bounded cost, that a result carries along."""
+"""A small summary of the data that a result carries along, of bounded cost.
+
+It says how each column was read, what is missing, and which inputs are associated.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,15 @@ class ColumnSummary(NamedTuple):
     Parameters
     ----------
     name : str
+        Name of the column.
     kind : {"number", "category"}
+        Whether it holds numbers or categories.
     player : str
-        The player it belongs to: itself, or a group.
+        Name of the input it belongs to: its own, or that of a group.
     n_missing : int
+        Number of rows without a value.
     n_distinct : int
-        Different values, missing ones aside.
+        Number of different values, without missing ones.
     low, middle, high : float or None
         Smallest value, median and largest value of numbers.
     """
@@ -57,17 +62,18 @@ class DataSummary:
     Parameters
     ----------
     n_rows : int
-        Rows that were used.
+        Number of rows that were used.
     n_given : int
-        Rows that were given, before a sample was drawn or rows without weight were left out.
+        Number of rows before any were left out by sampling or for lack of weight.
     n_columns : int
+        Number of columns.
     columns : tuple of ColumnSummary
-        Those of the players with the largest effects, `MAX_COLUMNS` at most, in that order.
+        Columns of the inputs with the largest effects, at most `MAX_COLUMNS`, in that order.
     target : ColumnSummary or None
         The outcome; None when there are several.
     association : float array of shape (len(columns), len(columns))
-        How much two columns tell of each other, from 0 to 1 (see `associations`); negative where
-        one number falls as the other rises.
+        Association of each pair of columns, from 0 to 1 (see `associations`); negative if one
+        number falls as the other rises.
 
     Examples
     --------
@@ -93,7 +99,7 @@ class DataSummary:
         object.__setattr__(self, "association", association)
 
     def content(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["columns"] = [column._asdict() for column in self.columns]
         plain["target"] = None if self.target is None else self.target._asdict()
@@ -101,7 +107,7 @@ class DataSummary:
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any]) -> DataSummary:
-        """What `content` gave, read back."""
+        """Make a summary from what `content` returned."""
         known = {field.name for field in fields(cls)} & content.keys()
         arguments = {name: content[name] for name in known}
         arguments["columns"] = tuple(ColumnSummary(**column) for column in content["columns"])
@@ -111,7 +117,7 @@ class DataSummary:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """The columns of each player that has other columns than one of its own name."""
+        """Columns of each group of inputs, by its name."""
         members: dict[str, list[str]] = {}
         for column in self.columns:
             members.setdefault(column.player, []).append(column.name)
@@ -119,7 +125,7 @@ class DataSummary:
 
 
 def summarise(problem: Problem, effects: FloatArray) -> DataSummary:
-    """Of the columns whose players have the largest effects."""
+    """Summarise the columns of the inputs with the largest effects."""
     order = np.argsort(-effects, kind="stable")
     player_of = {int(c): problem.player_names[j] for j in order for c in problem.players[j]}
     # Copies of a column may have been joined, so that players share one.
@@ -156,12 +162,12 @@ def _target(target: Target) -> ColumnSummary | None:
 
 
 def associations(X: FloatArray, categorical: BoolArray) -> FloatArray:
-    """How much each pair of columns tells of each other: 0 nothing, 1 one gives the other.
+    """Return the association of each pair of columns: 0 is none, 1 if one determines the other.
 
     For two numbers the absolute value of their rank correlation, with its sign; for a number and a
     category the correlation ratio of the ranks; for two categories Cramer's V. All three are one
     formula, the squared correlations of all functions of the one (its ranks, or indicators of its
-    categories) with those of the other, divided by how many there are of the fewer; less what
+    categories) with those of the other, divided by the smaller number of functions, minus what
     chance alone gives. Missing numbers count as average ones, missing categories as a category.
 
     Examples
@@ -193,7 +199,7 @@ def associations(X: FloatArray, categorical: BoolArray) -> FloatArray:
 
 
 def _of_squares(squares: FloatArray, dimensions: IntpArray, n_rows: int) -> FloatArray:
-    """Associations from summed squared correlations, less what independent columns show."""
+    """Convert summed squared correlations to associations, minus what chance alone gives."""
     chance = np.outer(dimensions, dimensions) / max(n_rows - 1, 1)
     most = np.minimum.outer(dimensions, dimensions)
     room = most - chance
@@ -204,7 +210,7 @@ def _of_squares(squares: FloatArray, dimensions: IntpArray, n_rows: int) -> Floa
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    """Mid-ranks with mean 0 and variance 1; missing values have rank 0."""
+    """Return mid-ranks with mean 0 and variance 1; missing values have rank 0."""
     known = ~np.isnan(values)
     _, place, counts = np.unique(values[known], return_inverse=True, return_counts=True)
     ranks = np.zeros(len(values))
@@ -215,7 +221,7 @@ def _ranks(values: FloatArray) -> FloatArray:
 
 
 def _indicators(codes: FloatArray, n_levels: int) -> FloatArray:
-    """Of the most frequent categories and the rest, centred, with length 1 on average."""
+    """Return centred indicators of the most frequent categories and of all others together."""
     labels, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-counts, kind="stable"), kind="stable")
     levels = np.minimum(rank, n_levels - 1)[place]
@@ -225,7 +231,7 @@ def _indicators(codes: FloatArray, n_levels: int) -> FloatArray:
 
 
 def cluster_order(association: FloatArray) -> IntpArray:
-    """An order in which columns that go together are neighbours.
+    """Return an order in which associated columns are neighbours.
 
     Examples
     --------

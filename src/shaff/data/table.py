@@ -1,4 +1,4 @@
-"""Any table to a numeric matrix: names, categories, missing values, groups of columns."""
+"""Conversion of any table to a numeric matrix, with names, categories and groups of columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shaff._util.frames import BACKENDS, Backend
 from shaff._util.missing import is_missing
-from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray, is_whole
 from shaff._util.words import column_sentence
 from shaff.data.remarks import Remark, merged
 from shaff.data.spelling import Spelling, read_spelling
@@ -41,13 +41,15 @@ class Table:
     X : float array of shape (n_rows, n_columns)
         NaN where a value is missing. Categories are codes: 0, 1, ... in order of their names.
     names : tuple of str
+        Names of the columns.
     categorical : bool array of shape (n_columns,)
+        Which columns hold codes of categories.
     remarks : tuple of Remark
         How columns that are not plain numbers were read, and which rows.
     levels : dict of str to tuple
-        Categories of a column, each at the place that is its code.
+        Categories of each categorical column, in the order of their codes.
     spelled : dict of str to dict
-        Text of a column that was read as numbers or dates, and how often each stood there.
+        Texts of each column that was read as numbers or dates, and how often each occurs.
     """
 
     X: FloatArray
@@ -64,7 +66,7 @@ def is_frame(X: Any) -> bool:
 
 
 def check_table(X: Any) -> None:
-    """Refuse what looks like a table and is none yet.
+    """Refuse objects that look like a table but must be converted first.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def check_table(X: Any) -> None:
 
 
 def collected(X: Any) -> Any:
-    """X, with the rows of a lazy frame computed; anything else as it is.
+    """Return X with the rows of a lazy frame computed, anything else unchanged.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def collected(X: Any) -> Any:
 
 
 def library_of(X: Any) -> Backend | None:
-    """The library of a frame, if results can be given in it.
+    """Return the library of a frame, if results can be returned in it.
 
     Examples
     --------
@@ -132,13 +134,13 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
 
 
 def category_columns(X: Any) -> list[str]:
-    """Names of the columns of a frame that hold categories."""
+    """Return the names of the columns of a frame that hold categories."""
     table = _read_frame(X, "auto")
     return [name for name, is_it in zip(table.names, table.categorical, strict=True) if is_it]
 
 
 def recode(X: Any, codes: Mapping[str, Mapping[str, float]]) -> Any:
-    """A frame with labels replaced by numbers, column by column; unknown ones are missing.
+    """Replace labels in a frame by numbers, column by column; unknown labels become missing.
 
     Examples
     --------
@@ -199,7 +201,7 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
 
 
 def _column_names(X: Any) -> tuple[str, ...]:
-    """The names as text, all different; none for what is not a frame."""
+    """Return the column names as text, all different; none for anything but a frame."""
     named = getattr(X, "column_names", None)
     names = tuple(str(name) for name in (getattr(X, "columns", ()) if named is None else named))
     if len(set(names)) < len(names):
@@ -219,15 +221,27 @@ def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str,
 def _column_index(column: str | int, names: tuple[str, ...], argument: str) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
-    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if whole and 0 <= int(column) < len(names):
+    if is_whole(column) and 0 <= int(column) < len(names):
         return int(column)
     raise InputError(f"{argument} names the column {column!r}, which the data do not have.")
 
 
 class Column(NamedTuple):
-    """A column as numbers, whether they are codes of categories, and what to say about it; its
-    categories, or the text that spelled its numbers."""
+    """A column as numbers.
+
+    Parameters
+    ----------
+    values : float array of shape (n_rows,)
+        Numbers or codes of categories; NaN where a value is missing.
+    is_category : bool, default=False
+        Whether the values are codes.
+    remarks : tuple of Remark, default=()
+        How the column was read, without its name.
+    levels : tuple of str, default=()
+        Categories in the order of their codes.
+    spelled : dict, default={}
+        Texts that spelled the numbers, and how often each occurs.
+    """
 
     values: FloatArray
     is_category: bool = False
@@ -237,7 +251,7 @@ class Column(NamedTuple):
 
 
 def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Column:
-    """Read one column of a frame by its type; ``chosen`` makes it categories anyhow."""
+    """Read one column of a frame by its type; ``chosen`` makes it categories in any case."""
     dtype = column.dtype
     if dtype == nw.String and not chosen:
         return _read_text(column.to_list(), name)
@@ -268,9 +282,9 @@ def _remedy(kind: str) -> str:
 
 
 def _read_text(values: list[Any], name: str) -> Column:
-    """What the text spells, else categories.
+    """Read text as what it spells, or else as categories.
 
-    Whole numbers stay categories, with a word: who keeps 1, 2, 3 as text may mean labels.
+    Whole numbers stay categories, with a remark, since 1, 2, 3 kept as text may be labels.
     """
     counts = Counter(v for v in values if isinstance(v, str))
     spelling = read_spelling(counts)
@@ -287,7 +301,7 @@ def _read_text(values: list[Any], name: str) -> Column:
 
 
 def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
-    """What text spells, dates as days; NaN for anything else."""
+    """Return what text spells, dates as days; NaN for anything else."""
     spelled = [spelling.values.get(v) if isinstance(v, str) else None for v in values]
     if spelling.kind == "dates":
         return _days(spelled)
@@ -295,7 +309,7 @@ def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
 
 
 def _read_objects(values: list[Any], name: str) -> Column:
-    """A column of Python objects: what they are decides."""
+    """Read a column of Python objects by what they are."""
     known = [v for v in values if not is_missing(v)]
     if all(isinstance(v, Number) and not isinstance(v, complex) for v in known):
         return Column(np.array([np.nan if is_missing(v) else float(v) for v in values]))
@@ -312,7 +326,7 @@ def _numbers(column: nw.Series[Any]) -> FloatArray:
 
 
 def _days(values: list[Any]) -> FloatArray:
-    """Days since 1970 of dates, days of durations; NaN where missing."""
+    """Return days since 1970 for dates, days for durations, NaN for missing values."""
     return np.array([np.nan if is_missing(v) else _in_days(v) for v in values])
 
 
@@ -327,7 +341,7 @@ def _in_days(value: date | timedelta) -> float:
 
 
 def _categories(values: list[Any], name: str) -> Column:
-    """Codes in the order of the labels, so that every frame library gives the same ones."""
+    """Code categories in the order of their labels, the same for every frame library."""
     known = [v for v in values if not is_missing(v)]
     kinds = {type(v) for v in known}
     bad = next((kind for kind in kinds if not issubclass(kind, _LABELS)), None)
@@ -364,12 +378,12 @@ def _check_columns(table: Table) -> None:
 
 
 def is_sparse(array: Any) -> bool:
-    """Whether it is a matrix of scipy that stores no zeros; scipy need not be loaded to tell."""
+    """Whether an array is a sparse matrix of scipy, without importing scipy."""
     return hasattr(array, "toarray") and hasattr(array, "tocsr")
 
 
 def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """These rows of an array or frame of any kind; None stays None.
+    """Return some rows of an array or frame of any kind; None stays None.
 
     Examples
     --------
@@ -389,7 +403,7 @@ def take_rows(array: Any, rows: npt.NDArray[np.intp]) -> Any:
 
 
 def in_order(X: Any, names: Sequence[str] | None) -> Any:
-    """A frame with its columns in the order that a model was fitted on; None leaves it as it is.
+    """Return a frame with its columns in the order of ``names``; None leaves it unchanged.
 
     Examples
     --------
@@ -401,20 +415,20 @@ def in_order(X: Any, names: Sequence[str] | None) -> Any:
     frame = nw.from_native(X, eager_only=True)
     # LightGBM knows no blanks in names.
     column_of = {name.replace(" ", "_"): name for name in map(str, frame.columns)}
-    wanted = [] if names is None else [name.replace(" ", "_") for name in names]
-    if names is None or wanted == list(column_of):
+    fitted = [] if names is None else [name.replace(" ", "_") for name in names]
+    if names is None or fitted == list(column_of):
         return X
-    if sorted(wanted) != sorted(column_of):
-        lacking = [name for name in wanted if name not in column_of]
+    if sorted(fitted) != sorted(column_of):
+        lacking = [name for name in fitted if name not in column_of]
         what = f"X lacks {lacking[0]!r}" if lacking else f"X has {len(column_of)}"
-        raise InputError(f"The model was fitted on {len(wanted)} columns by name; {what}.")
-    return frame.select([column_of[name] for name in wanted]).to_native()
+        raise InputError(f"The model was fitted on {len(fitted)} columns by name; {what}.")
+    return frame.select([column_of[name] for name in fitted]).to_native()
 
 
 def read_players(
     groups: Groups | None, names: tuple[str, ...]
 ) -> tuple[list[npt.NDArray[np.intp]], tuple[str, ...]]:
-    """The columns of each player and the players' names; ungrouped columns stand alone.
+    """Return the columns and the name of each input; ungrouped columns are inputs by themselves.
 
     Examples
     --------

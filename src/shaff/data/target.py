@@ -28,14 +28,16 @@ class Target:
     Parameters
     ----------
     y : float array of shape (n_rows, n_outputs)
-        For a classification the indicators of the classes; with two classes that of the second
-        only, since the first would say the same again.
+        Numbers, or indicators of classes; of two classes only that of the second, since that of
+        the first is redundant.
     classes : tuple of str or None
+        Names of the classes; None if the outcome is a number.
     name : str or None
+        Name of the outcome, if it has one.
     outputs : tuple of str or None
         Names of the outputs when there are several.
     labels : array of shape (n_rows,) or None
-        The classes as they were given, for classifiers to be fitted on.
+        The classes as the user gave them, for classifiers to be fitted on.
     """
 
     y: FloatArray
@@ -46,7 +48,7 @@ class Target:
 
 
 def as_target(y: FloatArray) -> FloatArray:
-    """What scikit-learn wants as y: one dimension for one output.
+    """Return y as scikit-learn expects it: with one dimension for one output.
 
     Examples
     --------
@@ -59,7 +61,7 @@ def as_target(y: FloatArray) -> FloatArray:
 
 
 def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
-    """Numbers of shape (n,) or (n, n_outputs), or class labels, which become indicators.
+    """Read numbers of shape (n,) or (n, n_outputs), or class labels, which become indicators.
 
     Strings, booleans and categories are classes; numbers are unless ``as_classes``.
 
@@ -89,7 +91,7 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
 
 
 def read_values(y: Any) -> npt.NDArray[Any]:
-    """What y holds, as numbers or as objects."""
+    """Return the values of y, as numbers or as objects."""
     return _target_values(y)[0]
 
 
@@ -106,9 +108,9 @@ def check_known(values: npt.NDArray[Any]) -> None:
 
 
 def read_more(y: Any, target: Target) -> FloatArray:
-    """The outcome of further rows as that of the first ones was read, shape (n_rows, n_outputs).
+    """Read the outcome of further rows in the same way, shape (n_rows, n_outputs).
 
-    A class that the first rows do not have is none of theirs.
+    A class that the first rows do not have gets 0 in every indicator.
 
     Examples
     --------
@@ -126,13 +128,13 @@ def read_more(y: Any, target: Target) -> FloatArray:
 
 
 def _as_whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers as such, so that a class is "1" from whatever container."""
+    """Convert floats that are whole to integers, so that a class is always "1", never "1.0"."""
     whole = values.dtype.kind == "f" and np.array_equal(values, np.round(values))
     return values.astype(np.int64) if whole else values
 
 
 def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
-    """y as an array (of objects, if it is not plain numbers), its name and its columns' names."""
+    """Return y as an array, of objects if it is not plain numbers, its name and column names."""
     native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return _series_values(native), _text(native.name), None
@@ -151,7 +153,7 @@ def _text(name: Any) -> str | None:
 
 
 def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
-    """Numbers where the column has a type for them, else objects."""
+    """Return numbers if the column has a type for them, or else objects."""
     if series.dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
         raise InputTypeError(
             f"y holds {series.dtype}: convert it to numbers or to labels of classes."
@@ -165,7 +167,7 @@ def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
 
 
 def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
-    """Python objects: numbers if all are, else labels; missing ones are None."""
+    """Read Python objects as numbers if all are, or else as labels; None is missing."""
     labels = [None if is_missing(v) else v for v in values]
     known = [v for v in labels if v is not None]
     flags = [isinstance(v, bool | np.bool_) for v in known]

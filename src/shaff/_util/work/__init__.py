@@ -79,7 +79,7 @@ def engaged(n_jobs: int | None, prefer: str = "threads") -> Iterator[None]:
 
 
 def current_engine() -> Engine | None:
-    """Where tasks are sent now; None for threads of this process."""
+    """Return the engine that tasks are sent to; None for threads of this process."""
     return _current.get()
 
 
@@ -134,7 +134,7 @@ def run_tasks(
 def stream_tasks(
     engine: Engine, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Number and value of each task as it is done; an error of the function is raised here."""
+    """Yield the number and value of each finished task; raise errors of the function."""
     for number, outcome in stream_outcomes(engine, function, shared, tasks):
         yield number, outcome.get()
 
@@ -193,7 +193,7 @@ def _ship(engine: Engine, shared: Any) -> tuple[str, Any]:
 
 
 def _forget(shared: Any) -> None:
-    """What was shipped may be lost with the workers."""
+    """Forget what was shipped, which may be lost with the workers."""
     with suppress(TypeError):
         _shipped.pop(shared, None)
 

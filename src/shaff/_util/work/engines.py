@@ -40,31 +40,31 @@ class Engine(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """As users call it."""
+        """Name of the engine, as users call it."""
 
     @property
     def place(self) -> Any:
-        """Equal where what was shipped is still there."""
+        """Identity of the workers; equal as long as what was shipped is still there."""
         return self.name
 
     @property
     def is_gone(self) -> bool:
-        """Whether it can run nothing any more, however long one waits."""
+        """Whether the engine is lost for good."""
         return False
 
     @abstractmethod
     def ship(self, parcel: ByteArray) -> Any:
-        """What tasks are given in the place of the parcel, for as long as it is kept."""
+        """Return what tasks receive in place of the parcel, for as long as it is kept."""
 
     @abstractmethod
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
     ) -> Iterator[tuple[int, Any]]:
-        """Number and outcome of each task as it comes back; an error is a fault of the engine."""
+        """Yield the number and outcome of each finished task; errors are faults of the engine."""
 
 
 class JoblibEngine(Engine):
-    """Any backend of joblib: the parcel is in every task, of which joblib makes the best."""
+    """Any backend of joblib; the parcel is part of every task."""
 
     def __init__(self, n_workers: int, name: str, backend: Any = None) -> None:
         super().__init__(n_workers)
@@ -72,17 +72,17 @@ class JoblibEngine(Engine):
 
     @property
     def name(self) -> str:
-        """Of the backend."""
+        """Name of the backend."""
         return self._name
 
     def ship(self, parcel: ByteArray) -> Any:
-        """The parcel itself."""
+        """Return the parcel itself."""
         return parcel
 
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
     ) -> Iterator[tuple[int, Any]]:
-        """One task a batch, in order where the backend knows no other way."""
+        """Yield outcomes, one task per batch, in order if the backend knows no other way."""
         parallel = joblib.Parallel(
             n_jobs=self.n_workers, backend=self._backend, batch_size=1, pre_dispatch="2*n_jobs",
             return_as=self._return_as,
@@ -102,13 +102,13 @@ class ProcessEngine(JoblibEngine):
         super().__init__(n_workers, "loky", "loky")
 
     def ship(self, parcel: ByteArray) -> Any:
-        """Its path; the file goes when nothing refers to it any more."""
+        """Return the path of a file that is removed when nothing refers to it any more."""
         return _MappedFile(parcel)
 
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
     ) -> Iterator[tuple[int, Any]]:
-        """As they are done."""
+        """Yield outcomes as tasks are done."""
         return super().run(key, shipped.path, function, tasks)
 
     @property
@@ -144,27 +144,27 @@ class DaskEngine(Engine):
 
     @property
     def name(self) -> str:
-        """Of the engine."""
+        """Name of the engine."""
         return "dask"
 
     @property
     def place(self) -> Any:
-        """The cluster, as this client sees it."""
+        """Identity of the cluster, as this client sees it."""
         return "dask", self._client.id
 
     @property
     def is_gone(self) -> bool:
-        """A client that has waited in vain for its scheduler closes."""
+        """Whether the client is closed, as it is after waiting in vain for its scheduler."""
         return self._client.status in ("closing", "closed")
 
     def ship(self, parcel: ByteArray) -> Any:
-        """A future of it for each worker that asks."""
+        """Return a holder with a future of the parcel on each worker that needs it."""
         return _Scattered(self._client, parcel)
 
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
     ) -> Iterator[tuple[int, Any]]:
-        """As they are done; Dask itself runs those of lost workers again."""
+        """Yield outcomes as tasks are done; Dask itself reruns those of lost workers."""
         from distributed import as_completed
 
         waiting, under_way = list(tasks.items())[::-1], dict[Any, tuple[int, Any]]()
@@ -196,14 +196,14 @@ class DaskEngine(Engine):
         return [place for place, n_cores in found for _ in range(n_cores)] or [None]
 
     def _submit(self, place: Any, job: tuple[Any, ...], task: tuple[Any, ...]) -> Any:
-        """To that worker, or to another if it is lost."""
+        """Submit a task to a worker, or to another if that one is lost."""
         parts = [self._straight(part, place) for part in task]
         return self._client.submit(
             work, *job, *parts, pure=False, workers=place, allow_other_workers=place is not None
         )
 
     def _straight(self, part: Any, place: Any) -> Any:
-        """What is heavy goes to a worker straight, not through the scheduler."""
+        """Send large objects to a worker directly, not through the scheduler."""
         from dask.sizeof import sizeof
 
         if sizeof(part) < HEAVY:
@@ -225,7 +225,7 @@ class _Scattered:
         self._parcel = client.scatter(parcel, hash=False)
 
     def at(self, place: Any) -> Any:
-        """A future of the parcel on that worker."""
+        """Return a future of the parcel on a worker."""
         if place is None:
             return self._parcel
         if place not in self._held:
@@ -251,18 +251,18 @@ class RayEngine(Engine):
 
     @property
     def name(self) -> str:
-        """Of the engine."""
+        """Name of the engine."""
         return "ray"
 
     @property
     def place(self) -> Any:
-        """The cluster that this process is connected to."""
+        """Identity of the cluster that this process is connected to."""
         import ray
 
         return "ray", ray.get_runtime_context().get_job_id()
 
     def ship(self, parcel: ByteArray) -> Any:
-        """A reference to the store."""
+        """Return a reference to the object store."""
         import ray
 
         return ray.put(parcel)
@@ -270,7 +270,7 @@ class RayEngine(Engine):
     def run(
         self, key: str, shipped: Any, function: Callable[..., Any], tasks: Tasks
     ) -> Iterator[tuple[int, Any]]:
-        """As they are done, a few for each worker under way."""
+        """Yield outcomes as tasks are done, with a few tasks per worker under way."""
         import ray
 
         waiting, numbers = list(tasks.items())[::-1], dict[Any, int]()
@@ -289,7 +289,7 @@ class RayEngine(Engine):
 
 
 def active_engine(n_jobs: int | None, prefer: str = "threads") -> Engine | None:
-    """What ``joblib.parallel_config`` names around this call; None for threads of this process.
+    """Return the engine that ``joblib.parallel_config`` selects; None for threads of this process.
 
     Examples
     --------
@@ -304,11 +304,11 @@ def active_engine(n_jobs: int | None, prefer: str = "threads") -> Engine | None:
     backend, configured = get_active_backend(prefer=prefer)
     if getattr(backend, "supports_sharedmem", False):
         return None
-    wanted = configured if n_jobs is None else n_jobs
+    n_requested = configured if n_jobs is None else n_jobs
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
         return DaskEngine(backend.client)
-    n_workers = backend.effective_n_jobs(1 if wanted is None else wanted)
+    n_workers = backend.effective_n_jobs(1 if n_requested is None else n_requested)
     if kind == "RayBackend":
         return RayEngine(n_workers, backend.ray_remote_args or {})
     if n_workers == 1:

@@ -28,7 +28,7 @@ KEPT_OPEN = 4
 
 
 def pack(thing: Any) -> ByteArray:
-    """The bytes of an object.
+    """Return the bytes of an object.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def pack(thing: Any) -> ByteArray:
 
 
 def unpack(parcel: ByteArray) -> Any:
-    """The object; its large arrays are views on the parcel."""
+    """Return the object; its large arrays are views of the parcel."""
     n_parts = int(parcel[:8].view(np.int64)[0])
     sizes = np.array(parcel[: 8 * (n_parts + 1)]).view(np.int64)
     parts = [
@@ -115,10 +115,10 @@ _opened = _Opened()
 
 
 def open_parcel(key: str, source: str | ByteArray) -> Any:
-    """The object of that key, opened now if this process has not yet."""
+    """Return the object of a key, opened now if this process has not yet done so."""
     return _opened.get(key, source)
 
 
 def new_key() -> str:
-    """A name that no other parcel has."""
+    """Return a name that no other parcel has."""
     return secrets.token_hex(8)

@@ -1,4 +1,4 @@
-"""What happens in a worker: one task, alone with one thread, and what came of it."""
+"""One task in a worker, with one thread, and its outcome."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shaff._util.work.parcel import ByteArray, open_parcel
 
 @dataclass(frozen=True, eq=False)
 class TaskOutcome:
-    """What a task returned, or the error that it raised; whatever else comes is a fault."""
+    """The value that a task returned, or the error that it raised."""
 
     value: Any = None
     error: Exception | None = None
 
     def get(self) -> Any:
-        """The value, or the error raised here."""
+        """Return the value, or raise the error."""
         if self.error is not None:
             raise self.error
         return self.value
@@ -49,7 +49,7 @@ def work(
 
 
 def _portable(error: Exception) -> Exception:
-    """Errors that cannot be sent are told by their words."""
+    """Replace an error that cannot be pickled by one with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -100,7 +100,7 @@ def read_database(
 
 @contextmanager
 def _opened(path: Path, kind: str) -> Iterator[Any]:
-    """A connection that cannot write; what goes wrong with it is a sentence."""
+    """Open a connection that cannot write, whose errors become an `InputError`."""
     connection, error_type = _connect_duckdb(path) if kind == "duckdb" else _connect_sqlite(path)
     try:
         yield connection

@@ -1,4 +1,4 @@
-"""Table files: which ending is read how, several files as one table, a sample of long ones."""
+"""Table files of all kinds: several files as one table, and samples of long ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is, and what must be known to read it.
+    """Files of a table, and what must be known to read them.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class Source:
         Files of one kind with the same columns; a folder stands for the parquet files in it, and
         ``-`` for text on the standard input.
     encoding : str or None
-        Of text; None recognises UTF-8, UTF-16 and Windows-1252.
+        Encoding of text; None recognises UTF-8, UTF-16 and Windows-1252.
     query, table : str or None
-        Of a database: a SELECT, or the name of a table; the only one by default.
+        A SELECT, or the name of a table, in a database; None takes its only table.
     sheet : str or None
-        Of a spreadsheet; the first by default.
+        Sheet of a spreadsheet; None takes the first.
     order : {"day", "month"} or None
-        What ``01/02/2021`` begins with where the column does not tell.
+        What ``01/02/2021`` begins with if the column does not tell.
     """
 
     paths: tuple[Path, ...]
@@ -64,9 +64,20 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table as it was read: its rows or a sample of them, and what to say about it.
+    """A table as it was read.
 
-    ``is_text``: all cells are text still, since the file has no types; see `with_types`.
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows, or a sample of them.
+    n_rows : int
+        Number of all rows.
+    is_text : bool, default=False
+        Whether all cells are still text, since the file has no types; see `with_types`.
+    decimal_comma : bool, default=False
+        Whether numbers may have decimal commas, which the separator leaves free.
+    remarks : tuple of Remark, default=()
+        How the table was read.
     """
 
     frame: pl.DataFrame
@@ -77,7 +88,7 @@ class TableFile:
 
 
 def check_source(source: Source) -> str:
-    """The ending of files that are there and can be read, else an error.
+    """Return the ending of the files; refuse files that do not exist or cannot be read.
 
     Examples
     --------
@@ -156,7 +167,7 @@ def read_source(
     (('size',), {'form': 'numbers with decimal commas', 'unread': ('?',)})
     """
     kind = check_source(source)
-    with _reading(source):
+    with _as_input_errors(source):
         if kind in DATABASES:
             frame, n_rows = read_database(
                 source.paths[0], source.query, source.table, max_rows, seed, row_groups, tell
@@ -174,8 +185,8 @@ def read_source(
 
 
 @contextmanager
-def _reading(source: Source) -> Iterator[None]:
-    """What other libraries find wrong with a file is a sentence that names it."""
+def _as_input_errors(source: Source) -> Iterator[None]:
+    """Turn errors of other libraries into an `InputError` that names the file."""
     import polars as pl
 
     try:
@@ -317,7 +328,7 @@ def _joined(parts: Sequence[pl.DataFrame], source: Source) -> pl.DataFrame:
 def with_types(
     table: TableFile, keep_text: Sequence[str] = (), order: DateOrder | None = None
 ) -> TableFile:
-    """The table with its text as what it spells; columns in ``keep_text`` stay as they are."""
+    """Convert text to what it spells; columns in ``keep_text`` stay as they are."""
     if not table.is_text:
         return table
     columns: list[pl.Series] = []

@@ -1,7 +1,7 @@
-"""Tables that need not fit in memory: read block by block, by the library that holds them.
+"""Tables that need not fit in memory, read block by block by the library that holds them.
 
-A `Lake` knows its columns and gives its rows in blocks, in the same order whenever it is asked.
-There is one class a library, each imported only when it is met; `open_lake` finds the right one.
+A `Lake` knows its columns and yields its rows in blocks, in the same order each time. There is one
+class per library, which is imported only when it is met; `open_lake` finds the right one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Lake(Protocol):
     Attributes
     ----------
     names : tuple of str
-        Its columns.
+        Names of the columns.
     what : str
-        What it is, for sentences about it.
+        Name or kind of the table, for messages about it.
     """
 
     names: tuple[str, ...]
     what: str
 
     def frames(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Some columns of all rows, in frames of any library of about ``size`` rows.
+        """Yield some columns of all rows, in frames of any library of about ``size`` rows.
 
         The rows come in the same order each time.
         """
@@ -44,7 +44,7 @@ class Lake(Protocol):
 
 
 def open_lake(X: Any) -> Lake | None:
-    """What reads X block by block, or None if X is a table in memory, or none at all.
+    """Return the lake that reads X block by block, or None if X is no such table.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def open_lake(X: Any) -> Lake | None:
 
 
 def frames_of(lake: Lake, columns: Sequence[str], size: int = BLOCK_ROWS) -> Iterator[Any]:
-    """Frames of narwhals of at most ``size`` rows, never empty.
+    """Yield frames of narwhals of at most ``size`` rows, none of them empty.
 
-    What goes wrong on the way is a sentence that names the lake.
+    Errors of the lake's library become an `InputError` that names the lake.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def frames_of(lake: Lake, columns: Sequence[str], size: int = BLOCK_ROWS) -> Ite
     [[1, 2], [3]]
     """
     check_columns(lake, columns)
-    with reading(lake.what):
+    with as_input_errors(lake.what):
         for native in lake.frames(columns, size):
             frame = nw.from_native(native, eager_only=True)
             for first in range(0, len(frame), size):
@@ -92,7 +92,7 @@ def frames_of(lake: Lake, columns: Sequence[str], size: int = BLOCK_ROWS) -> Ite
 
 
 def check_columns(lake: Lake, columns: Sequence[str]) -> None:
-    """Refuse the name of a column that there is not."""
+    """Refuse names of columns that the lake does not have."""
     for name in columns:
         if name not in lake.names:
             raise InputError(
@@ -101,8 +101,8 @@ def check_columns(lake: Lake, columns: Sequence[str]) -> None:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Whatever a library finds wrong with its data while they are read is a sentence."""
+def as_input_errors(what: str) -> Iterator[None]:
+    """Turn errors of a library that reads data into an `InputError` that names the data."""
     try:
         yield
     except (UserError, MemoryError):
@@ -121,12 +121,12 @@ class ArrowLake:
         self._dataset, self.what = dataset, what or self.what
         # Where pandas keeps the numbers of its rows.
         self.names = tuple(n for n in dataset.schema.names if not n.startswith("__index_level_"))
-        with reading(self.what):
+        with as_input_errors(self.what):
             self._check_files()
 
     @classmethod
     def of_path(cls, path: str | os.PathLike[str]) -> ArrowLake:
-        """Of a parquet file or a folder of such files."""
+        """Open a parquet file or a folder of such files."""
         try:
             import pyarrow.dataset
         except ImportError:
@@ -136,22 +136,22 @@ class ArrowLake:
         what = os.fspath(path)
         if "://" not in what:
             _check_path(what)
-        with reading(what):
+        with as_input_errors(what):
             dataset = pyarrow.dataset.dataset(what, format="parquet", partitioning="hive")
             if not dataset.schema.names:
                 raise InputError(f"the folder {what} holds no parquet file.")
         return cls(dataset, what)
 
     def _check_files(self) -> None:
-        """A file that lacks a column would have it missing everywhere, without a word."""
+        """Refuse files with other columns or types, which pyarrow would fill with nulls."""
         schema = self._dataset.schema
         for fragment in self._dataset.get_fragments():
             own = getattr(fragment, "physical_schema", None)
             path = getattr(fragment, "path", None)
             if own is None or path is None:
                 continue
-            given = set(_partition_names(fragment))
-            for name in set(schema.names) ^ (set(own.names) | given):
+            partition = set(_partition_names(fragment))
+            for name in set(schema.names) ^ (set(own.names) | partition):
                 has = "lacks" if name in schema.names else "has"
                 raise InputError(
                     f"{path} {has} the column {name!r}, unlike the files before it: files of one "
@@ -166,7 +166,7 @@ class ArrowLake:
                     )
 
     def frames(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Tables of pyarrow; little is read ahead, which would take memory."""
+        """Yield tables of pyarrow; little is read ahead, which would take memory."""
         import pyarrow
 
         batches = self._dataset.to_batches(
@@ -193,8 +193,7 @@ def _partition_names(fragment: Any) -> list[str]:
 
 
 def _same_kind(a: Any, b: Any) -> bool:
-    """Whether a column of the one type reads as one of the other: dictionaries as what they hold,
-    and text of any width."""
+    """Whether two types read alike: dictionaries as their values, and text of any width."""
     import pyarrow.types as kinds
 
     def plain(kind: Any) -> Any:
@@ -212,17 +211,17 @@ class PolarsLake:
 
     def __init__(self, frame: Any, what: str | None = None) -> None:
         self._frame, self.what = frame, what or self.what
-        with reading(self.what):
+        with as_input_errors(self.what):
             self.names = tuple(frame.collect_schema().names())
 
     def frames(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Frames of polars; slice by slice where polars has no batches yet."""
-        wanted = self._frame.select(list(columns))
-        if hasattr(wanted, "collect_batches"):
-            yield from wanted.collect_batches(chunk_size=size, maintain_order=True)
+        """Yield frames of polars, slice by slice if its version has no batches yet."""
+        selected = self._frame.select(list(columns))
+        if hasattr(selected, "collect_batches"):
+            yield from selected.collect_batches(chunk_size=size, maintain_order=True)
             return
         first = 0
-        while (part := wanted.slice(first, size).collect()).height:
+        while (part := selected.slice(first, size).collect()).height:
             yield part
             first += size
 
@@ -237,11 +236,11 @@ class DaskLake:
         self.names = tuple(map(str, frame.columns))
 
     def frames(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Frames of pandas, one a partition."""
-        wanted = self._frame[list(columns)]
-        for k in range(wanted.npartitions):
+        """Yield frames of pandas, one per partition."""
+        selected = self._frame[list(columns)]
+        for k in range(selected.npartitions):
             # On the caller's engine, a cluster if there is one.
-            yield wanted.get_partition(k).compute().reset_index(drop=True)
+            yield selected.get_partition(k).compute().reset_index(drop=True)
 
 
 class DuckLake:
@@ -254,7 +253,7 @@ class DuckLake:
         self.names = tuple(relation.columns)
 
     def frames(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Tables of pyarrow, from a query of its own each time."""
+        """Yield tables of pyarrow, from a new query each time."""
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         query = self._relation.project(quoted)
         reader = getattr(query, "to_arrow_reader", None) or query.fetch_record_batch

@@ -26,7 +26,7 @@ MAX_GROWTH, HARMLESS = 200, 1 << 28
 
 
 def read_bytes(path: Path) -> bytes:
-    """All bytes of a file, or of the standard input for the path ``-``, unpacked.
+    """Read all bytes of a file, or of the standard input for the path ``-``, unpacked.
 
     How they are packed (gzip, bzip2, xz, zstandard, a zip archive of one file) is seen from the
     first bytes.
@@ -61,7 +61,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Refuse what memory cannot hold, before it is tried."""
+    """Refuse a file that memory cannot hold, before it is read."""
     if n_bytes > _allowed():
         raise _too_large(path)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import narwhals as nw
 import numpy as np
 
+from shaff._util.arrays import slices
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import RawData
@@ -27,21 +28,24 @@ class Rows(Protocol):
     """Rows with their outcome, weights and groups, in blocks that are the same each time."""
 
     def blocks(self) -> Iterator[RawData]:
-        """Consecutive rows, in order; X is a frame or an array."""
+        """Yield consecutive rows, in order; X is a frame or an array."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LakeRows:
-    """Rows of a lake whose columns are named.
+    """Rows of a lake, with the parts that its columns play.
 
     Parameters
     ----------
     lake : Lake
+        The table.
     target : tuple of str
-    sample_weight, row_groups : str or None
-    size : int
-        Rows of a block, at most.
+        Columns of the outcome.
+    sample_weight, row_groups : str or None, default=None
+        Columns of the weights and of the group labels.
+    size : int, default=32_768
+        Largest number of rows in a block.
     """
 
     lake: Lake
@@ -52,7 +56,7 @@ class LakeRows:
 
     @classmethod
     def named(cls, lake: Lake, y: Any, sample_weight: Any, row_groups: Any) -> LakeRows:
-        """What the user named; anything but names is refused."""
+        """Return the rows with the columns that the user names; refuse anything but names."""
         target = (y,) if isinstance(y, str) else y
         if not isinstance(target, Sequence) or not all(isinstance(name, str) for name in target):
             raise InputTypeError(f"y must be the name of a column of {lake.what}, or several.")
@@ -71,11 +75,11 @@ class LakeRows:
 
     @property
     def inputs(self) -> list[str]:
-        """The columns that have no other part to play."""
+        """Columns that have no other part to play."""
         return [name for name in self.lake.names if name not in self._roles]
 
     def blocks(self) -> Iterator[RawData]:
-        """Frames, and series of the same library."""
+        """Yield consecutive rows as frames and series of the lake's library."""
         inputs = self.inputs
         for frame in frames_of(self.lake, [*inputs, *self._roles], self.size):
             yield RawData(
@@ -90,28 +94,30 @@ class LakeRows:
 class MemoryRows:
     """Rows that are in memory."""
 
-    given: RawData
+    data: RawData
     n_rows: int
     size: int = BLOCK_ROWS
 
     def blocks(self) -> Iterator[RawData]:
-        """Slices of all that was given."""
-        for first in range(0, self.n_rows, self.size):
-            places = np.arange(first, min(first + self.size, self.n_rows))
-            yield RawData(*(take_rows(part, places) for part in self.given))
+        """Yield consecutive slices of the data."""
+        for part in slices(self.n_rows, self.size):
+            places = np.arange(part.start, part.stop)
+            yield RawData(*(take_rows(part, places) for part in self.data))
 
 
 @dataclass
 class ColumnTally:
-    """What all rows hold in one column.
+    """Values that all rows hold in one column.
 
     Parameters
     ----------
-    n_missing : int
-    low, high : float or None
-        Of numbers.
+    n_missing : int, default=0
+        Number of rows without a value.
+    low, high : float or None, default=None
+        Smallest and largest number; None in a column without numbers.
     levels : set of str or None
-        Of anything else; None beyond `MAX_LEVELS`.
+        Categories of a column that does not hold numbers; None if there are more than
+        `MAX_LEVELS`.
     """
 
     n_missing: int = 0
@@ -120,7 +126,7 @@ class ColumnTally:
     levels: set[str] | None = field(default_factory=set)
 
     def add(self, series: nw.Series[Any]) -> None:
-        """Count the rows of a block in."""
+        """Count the rows of a block."""
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             self._add_numbers(series)
             return
@@ -163,7 +169,7 @@ class Tally(RowCount):
 
     @classmethod
     def of(cls, rows: Rows, seed: int) -> Tally:
-        """Count all rows; none at all are refused."""
+        """Count all rows; refuse a table without any."""
         tally = cls()
         for block in rows.blocks():
             tally._add_block(block, seed)
@@ -185,14 +191,14 @@ class Tally(RowCount):
 
 
 class LakeSample(NamedTuple):
-    """Rows that were drawn, and their places among all."""
+    """The sampled rows, and their places among all rows."""
 
-    given: RawData
+    data: RawData
     places: IntpArray
 
 
 def sample_lake(rows: Rows, tally: Tally, max_rows: int, seed: int) -> LakeSample:
-    """Draw rows in one pass, of which only they are kept; rows without weight are left out."""
+    """Sample rows in one pass that keeps no others; rows without weight are left out."""
     sampler, parts, places, first = BlockSampler(tally, max_rows, seed), [], [], 0
     for block in rows.blocks():
         sampled = sampler.rows(len(block.X), block.row_groups)
@@ -215,7 +221,7 @@ def _has_weight(block: RawData) -> BoolArray:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Frames, series or arrays of one kind, one below the other."""
+    """Concatenate frames, series or arrays of one kind."""
     if parts[0] is None:
         return None
     if isinstance(parts[0], np.ndarray):

@@ -1,4 +1,4 @@
-"""A sample to grow learners on, and all other rows to measure them on."""
+"""A sample that learners are grown on, and all other rows, on which they are measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray, is_whole
 from shaff.data.named import by_name
 from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Problem, RawData, ReadingOptions
@@ -29,7 +29,7 @@ from shaff.data.table import MIN_ROWS, collected, is_frame
 from shaff.data.target import read_more
 from shaff.errors import InputError
 
-# Rows of a lake that learners are grown on where no number is given.
+# Rows of a lake that learners are grown on if ``max_rows`` is None.
 LAKE_SAMPLE = 100_000
 # Groups of rows are counted together in so many parts, whose sums are independent: more take memory
 # in proportion to the subsets, fewer make error bars uncertain.
@@ -38,18 +38,21 @@ ValueRows = Literal["sample", "all"] | int
 
 
 class MeasuredRows(NamedTuple):
-    """Rows as the learners of a problem are measured on them.
+    """Rows on which the learners of a problem are measured.
 
     Parameters
     ----------
     X : float array of shape (n_rows, n_columns)
-        In the columns and codes of the problem as it was read.
+        Inputs, in the columns and category codes of the problem as it was read.
     y : float array of shape (n_rows, n_outputs)
+        Outcomes.
     weight : float array of shape (n_rows,)
+        Weights, all positive.
     fold : int array of shape (n_rows,)
-        Which has not seen the row.
+        Fold whose learner has not seen the row.
     unit : int array of shape (n_rows,) or None
-        Below `UNITS`; rows of one group have the same. None: each row is one of its own.
+        Independent unit of the row, below `UNITS`; rows of one group share it. None if each row
+        is a unit of its own.
     """
 
     X: FloatArray
@@ -60,9 +63,9 @@ class MeasuredRows(NamedTuple):
 
 
 class RawBlock(NamedTuple):
-    """Consecutive rows as they were given, and the place of the first."""
+    """Consecutive rows as the user gave them, and the place of the first among all."""
 
-    given: RawData
+    data: RawData
     first: int
 
 
@@ -76,14 +79,17 @@ class AllRows:
     Parameters
     ----------
     rows : Rows
+        All rows, in blocks.
     places : int array
-        Of the rows of the sample, in their order.
+        Places of the sampled rows, ascending.
     n_rows : int
+        Number of all rows.
     share : float
-        Of the other rows that are measured.
+        Share of the other rows that are measured, from 0 to 1.
     seed : int
+        Seed of all choices.
     named : bool
-        Whether columns go by name.
+        Whether columns are matched by name.
     """
 
     rows: Rows
@@ -94,52 +100,54 @@ class AllRows:
     named: bool
 
     def blocks(self) -> Iterator[RawBlock]:
-        """All rows in order."""
+        """Yield all rows, in order."""
         first = 0
-        for given in self.rows.blocks():
-            yield RawBlock(given, first)
-            first += _length(given)
+        for data in self.rows.blocks():
+            yield RawBlock(data, first)
+            first += _length(data)
 
     def read(
         self, block: RawBlock, problem: Problem, fold_of: IntpArray, n_folds: int
     ) -> MeasuredRows:
-        """Rows that are measured, with a fold each; ``fold_of`` the rows of the sample, -1 if none
-        has held one out."""
-        X = read_new_rows(block.given.X, problem.table, self.named).X
+        """Return the rows of a block that are measured, each with its fold.
+
+        ``fold_of`` is the fold that holds out each sampled row, -1 if there is none.
+        """
+        X = read_new_rows(block.data.X, problem.table, self.named).X
         places = block.first + np.arange(len(X))
         low, high = np.searchsorted(self.places, (block.first, block.first + len(X)))
-        drawn, groups = self.places[low:high] - block.first, block.given.row_groups
-        _check_same(X[drawn], problem.X[low:high])
+        sampled_rows, groups = self.places[low:high] - block.first, block.data.row_groups
+        _check_same(X[sampled_rows], problem.X[low:high])
         fold = self._parts(places, groups, n_folds, self.seed + 1)
-        fold[drawn] = fold_of[low:high]
+        fold[sampled_rows] = fold_of[low:high]
         unit = None if groups is None else self._parts(places, groups, UNITS, self.seed + 2)
-        y, weight = read_more(block.given.y, problem.target), self._weight(block.given, len(X))
-        kept = np.flatnonzero((weight > 0) & (fold >= 0) & self._is_asked(places, drawn))
+        y, weight = read_more(block.data.y, problem.target), self._weight(block.data, len(X))
+        kept = np.flatnonzero((weight > 0) & (fold >= 0) & self._is_measured(places, sampled_rows))
         of_unit = None if unit is None else unit[kept]
         return MeasuredRows(X[kept], y[kept], weight[kept], fold[kept], of_unit)
 
     @staticmethod
     def _parts(places: IntpArray, groups: Any, n_parts: int, seed: int) -> IntpArray:
-        """Rows, or groups of them, in so many parts by chance."""
+        """Assign rows, or whole groups of rows, to parts at random."""
         chance = row_shares(places, seed) if groups is None else group_shares(groups, seed)
         return np.floor(chance * n_parts).astype(np.intp)
 
-    def _is_asked(self, places: IntpArray, drawn: IntpArray) -> BoolArray:
+    def _is_measured(self, places: IntpArray, sampled_rows: IntpArray) -> BoolArray:
         if self.share >= 1:
             return np.ones(len(places), dtype=bool)
-        asked = np.asarray(row_shares(places, self.seed + 3) < self.share)
-        asked[drawn] = True
-        return asked
+        measured = np.asarray(row_shares(places, self.seed + 3) < self.share)
+        measured[sampled_rows] = True
+        return measured
 
     @staticmethod
-    def _weight(given: RawData, n_rows: int) -> FloatArray:
-        if given.sample_weight is None:
+    def _weight(data: RawData, n_rows: int) -> FloatArray:
+        if data.sample_weight is None:
             return np.ones(n_rows)
-        return np.asarray(given.sample_weight, dtype=np.float64)
+        return np.asarray(data.sample_weight, dtype=np.float64)
 
 
-def _length(given: RawData) -> int:
-    return n_given_rows(given.X)
+def _length(data: RawData) -> int:
+    return n_given_rows(data.X)
 
 
 def _check_same(found: FloatArray, sample: FloatArray) -> None:
@@ -151,28 +159,30 @@ def _check_same(found: FloatArray, sample: FloatArray) -> None:
 
 
 class SampledData(NamedTuple):
-    """What is read as a problem, what is said about it, and what is measured besides.
+    """Rows that become a problem, and the rows that are measured besides.
 
     Parameters
     ----------
-    given : RawData
-    reading : ReadingOptions
-    rest : AllRows or None
-        None: the rows of the problem are all that is measured.
-    tally : Tally or None
-        Of a lake.
-    asked : RawData or None
+    data : RawData
+        The rows that learners are grown on.
+    options : ReadingOptions
+        How they are read.
+    rest : AllRows or None, default=None
+        All rows, if more than those of the problem are measured.
+    tally : Tally or None, default=None
+        Counts of all rows of a lake; None for a table in memory.
+    column_names : RawData or None, default=None
         The data as they were given, where columns go by name.
     """
 
-    given: RawData
-    reading: ReadingOptions
+    data: RawData
+    options: ReadingOptions
     rest: AllRows | None = None
     tally: Tally | None = None
-    asked: RawData | None = None
+    column_names: RawData | None = None
 
     def with_remarks(self, problem: Problem) -> Problem:
-        """The problem, with remarks on how its rows were sampled from all rows."""
+        """Return the problem with remarks on how its rows were sampled."""
         known = self.tally or self.rest
         if known is None:
             return problem
@@ -186,7 +196,7 @@ class SampledData(NamedTuple):
         return replace(problem, table=replace(problem.table, remarks=remarks), n_given=known.n_rows)
 
     def summarised(self, summary: DataSummary | None, n_measured: int) -> DataSummary | None:
-        """What is said of the columns, by all rows of a lake if all were measured."""
+        """Return the summary of the columns, over all rows of a lake if all were measured."""
         if summary is None or self.tally is None or n_measured < self.tally.n_rows:
             return summary
         columns = tuple(self._of_all_rows(column) for column in summary.columns)
@@ -225,61 +235,61 @@ class SampledData(NamedTuple):
         return tuple(remarks)
 
 
-def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> SampledData:
-    """Where X is a lake, a sample of its rows; and the other rows if they are to be measured.
+def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> SampledData:
+    """Sample the rows of a lake, and keep access to all rows if they are to be measured.
 
     Parameters
     ----------
-    given : RawData
-        X may be anything that `open_lake` takes; then the others are names of its columns, as they
-        may be for a frame.
-    reading : ReadingOptions
-        With ``max_rows=None`` all rows of a lake are measured.
+    data : RawData
+        The user's data. X may be anything that `open_lake` takes; then the others are names of
+        its columns, as they may be for a frame.
+    options : ReadingOptions
+        How rows are read. With ``max_rows=None`` all rows of a lake are measured.
     value_rows : {"sample", "all"} or int
-        Rows that v is measured on.
+        Rows that v is measured on: the sample, all, or about this many.
     """
-    lake = open_lake(given.X) if _may_be_lake(given) else None
+    lake = open_lake(data.X) if _may_be_lake(data) else None
     if lake is None:
-        collected_data = RawData(collected(given.X), collected(given.y), *given[2:])
+        collected_data = RawData(collected(data.X), collected(data.y), *data[2:])
         held = by_name(collected_data)
-        rest = _rest_in_memory(held, reading, value_rows)
-        asked = None if held is collected_data else given
-        return SampledData(held, reading, rest, asked=asked)
-    rows = LakeRows.named(lake, *given[1:])
-    tally = Tally.of(rows, reading.seed)
-    most = LAKE_SAMPLE if reading.max_rows is None else reading.max_rows
-    sample = sample_lake(rows, tally, most, reading.seed)
-    wanted = "all" if reading.max_rows is None else value_rows
-    share = _share(wanted, len(sample.places), tally.n_rows)
-    rest = AllRows(rows, sample.places, tally.n_rows, share, reading.seed, True)
+        rest_in_memory = _rest_in_memory(held, options, value_rows)
+        names = None if held is collected_data else data
+        return SampledData(held, options, rest_in_memory, column_names=names)
+    rows = LakeRows.named(lake, *data[1:])
+    tally = Tally.of(rows, options.seed)
+    most = LAKE_SAMPLE if options.max_rows is None else options.max_rows
+    sample = sample_lake(rows, tally, most, options.seed)
+    measured = "all" if options.max_rows is None else value_rows
+    share = _share(measured, len(sample.places), tally.n_rows)
+    rest = AllRows(rows, sample.places, tally.n_rows, share, options.seed, True)
     left = share > 0 and len(sample.places) < tally.n_rows
-    reading = replace(reading, max_rows=None)
-    return SampledData(sample.given, reading, rest if left else None, tally, given)
+    options = replace(options, max_rows=None)
+    return SampledData(sample.data, options, rest if left else None, tally, data)
 
 
-def _may_be_lake(given: RawData) -> bool:
-    """Whether y is by name, or X is a path, which says nothing without one."""
-    several = isinstance(given.y, list | tuple) and all(isinstance(name, str) for name in given.y)
-    return several or isinstance(given.y, str) or isinstance(given.X, str | os.PathLike)
+def _may_be_lake(data: RawData) -> bool:
+    """Whether y names columns, or X is a path, for which y must do so."""
+    several = isinstance(data.y, list | tuple) and all(isinstance(name, str) for name in data.y)
+    return several or isinstance(data.y, str) or isinstance(data.X, str | os.PathLike)
 
 
 def _rest_in_memory(
-    given: RawData, reading: ReadingOptions, value_rows: ValueRows
+    data: RawData, options: ReadingOptions, value_rows: ValueRows
 ) -> AllRows | None:
-    n_rows = n_given_rows(given.X)
-    if value_rows == "sample" or reading.max_rows is None or n_rows <= reading.max_rows:
+    n_rows = n_given_rows(data.X)
+    if value_rows == "sample" or options.max_rows is None or n_rows <= options.max_rows:
         return None
-    groups = read_row_groups(given.row_groups, n_rows)
-    places = draw_rows(n_rows, reading.max_rows, groups, reading.seed)
-    if given.sample_weight is not None:
-        places = places[np.asarray(given.sample_weight, dtype=np.float64)[places] > 0]
+    groups = read_row_groups(data.row_groups, n_rows)
+    places = draw_rows(n_rows, options.max_rows, groups, options.seed)
+    if data.sample_weight is not None:
+        places = places[np.asarray(data.sample_weight, dtype=np.float64)[places] > 0]
     share = _share(value_rows, len(places), n_rows)
-    rows = MemoryRows(given, n_rows)
-    return AllRows(rows, places, n_rows, share, reading.seed, is_frame(given.X)) if share else None
+    rows = MemoryRows(data, n_rows)
+    return AllRows(rows, places, n_rows, share, options.seed, is_frame(data.X)) if share else None
 
 
 def _share(value_rows: ValueRows, n_sample: int, n_rows: int) -> float:
-    """Of the rows outside of the sample that are measured."""
+    """Return the share of the rows outside of the sample that are measured."""
     if value_rows == "sample" or n_rows <= n_sample:
         return 0.0
     if value_rows == "all":
@@ -289,8 +299,7 @@ def _share(value_rows: ValueRows, n_sample: int, n_rows: int) -> float:
 
 def check_value_rows(value_rows: Any) -> None:
     """Refuse anything but "sample", "all" or a number of rows."""
-    whole = isinstance(value_rows, int | np.integer) and not isinstance(value_rows, bool)
-    if value_rows in ("sample", "all") or (whole and value_rows >= MIN_ROWS):
+    if value_rows in ("sample", "all") or (is_whole(value_rows) and value_rows >= MIN_ROWS):
         return
     raise InputError(
         f'value_rows={value_rows!r}: use "sample", "all", or a number of at least {MIN_ROWS}.'

@@ -1,4 +1,4 @@
-"""CSV and its kin: bytes to text, text to columns, columns to what they spell."""
+"""CSV and similar text: from bytes to text, columns, and what the columns spell."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _UTF_8 = ("utf-8", "utf-8-sig", "ascii")
 
 
 class TextTable(NamedTuple):
-    """Columns of text, and what to say about the file.
+    """Columns of text, and remarks on how the file was read.
 
-    ``decimal_comma``: the separator leaves the comma free for numbers.
+    ``decimal_comma`` says that the separator leaves the comma free for numbers.
     """
 
     frame: pl.DataFrame
@@ -40,7 +40,7 @@ class TextTable(NamedTuple):
 
 
 def read_text_file(path: Path, encoding: str | None = None) -> TextTable:
-    """A table of text with a header, as it stands.
+    """Read a table of text with a header, without converting its cells.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def read_text_file(path: Path, encoding: str | None = None) -> TextTable:
 
 
 def parse_text(text: str, path: Path) -> TextTable:
-    """Columns of text by the header, whose most frequent candidate separates."""
+    """Split text into columns by the separator that occurs most often in the header."""
     import polars as pl
 
     # A blank line, or one that names the separator for spreadsheets, is no header.
@@ -119,8 +119,11 @@ def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[R
 
 
 def _recognised(raw: bytes) -> str:
-    """By its mark; else UTF-16 has many zeros on one side, and what is not UTF-8 is the Western
-    European code of spreadsheets."""
+    """Recognise an encoding by its mark, or else by its bytes.
+
+    UTF-16 has many zeros on one side, and what is not UTF-8 is the Western European code of
+    spreadsheets.
+    """
     for mark, name in _MARKS.items():
         if raw.startswith(mark):
             return name
@@ -138,7 +141,7 @@ def _recognised(raw: bytes) -> str:
 def typed(
     text: pl.Series, decimal_comma: bool = False, order: DateOrder | None = None
 ) -> tuple[pl.Series, Spelling | None]:
-    """A column as what it spells: numbers, truth values or dates, else as it is.
+    """Convert a column to the numbers, truth values or dates that it spells, if any.
 
     Examples
     --------
