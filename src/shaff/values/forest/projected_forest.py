@@ -160,7 +160,7 @@ class ProjectedForest:
         return np.asarray(self._mean + np.stack(filled))
 
     def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
-        """Conditional means of the rows from ``first_row`` on, by trees that have them out of bag."""
+        """Conditional means of the rows from ``first_row`` on, by the trees that lack them."""
         columns = subsets.to_columns(self.players, self.X.shape[1])
         is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
         cancel = np.zeros(1, dtype=np.uint8)
