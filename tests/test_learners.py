@@ -1,0 +1,103 @@
+"""Learners by name, and what results say about them."""
+
+import numpy as np
+import pytest
+
+from shaff import ShapleyEffects
+from shaff.cli import options
+from shaff.data.problem import Problem
+from shaff.errors import InputError
+from shaff.fitting.notes.learner import learner_notes
+from shaff.protocols import Game, LearnerFacts, ValueSetting
+from shaff.show.sentences import model_words
+from shaff.values.learners import LEARNERS, learner_words
+from shaff.values.means import MeanValues
+from shaff.values.registry import make_values
+
+SENTENCES = {
+    LearnerFacts(): (),
+    LearnerFacts(
+        explains_model="Ridge", n_labelled=300, blended=("linear", "forest"), n_splits=2
+    ): (
+        "Explains the predictions of Ridge on 300 rows, through a surrogate: the model, not the "
+        "data.",
+        "The model is a blend of two kinds (linear, forest), averaged over 2 splits of the rows.",
+    ),
+    LearnerFacts(enough="constant"): ("No model predicts other rows better than their mean does.",),
+    LearnerFacts(enough="linear"): (
+        "A linear model is enough here: trees on top of it do not predict better.",
+    ),
+    LearnerFacts(enough="normal_scores"): (
+        "A linear model of the ranked inputs is enough here: trees on top of it do not predict "
+        "better.",
+    ),
+    LearnerFacts(enough="quadratic"): (
+        "A model of straight lines and squares is enough here: trees on top of it do not predict "
+        "better.",
+    ),
+    LearnerFacts(ignores_cv=True): (
+        "cv is not used: a forest is measured on the rows out of its bags, which are drawn at "
+        'random. Boosting (estimator="boosting") keeps to it.',
+    ),
+    LearnerFacts(reference="Breiman (2003).", orders_levels=True): (
+        "Breiman (2003).",
+        "Levels of categories are ordered by their mean of y over all rows, as in ranger.",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    return X, X[:, 0] + 0.5 * rng.standard_normal(60)
+
+
+@pytest.mark.parametrize(("facts", "sentences"), SENTENCES.items())
+def test_every_fact_has_its_sentence(facts, sentences):
+    assert learner_notes(facts) == sentences
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_is_made_by_its_name(rows, name):
+    game = make_values(name, Problem.of(*rows, random_state=0))
+    assert game.name == ("stack" if name == "auto" else name)
+    assert game.notes == (), "learners of shaff state facts, not sentences"
+
+
+def test_the_stack_says_what_it_blends(rows):
+    game = make_values("stack", Problem.of(*rows, random_state=0))
+    assert learner_notes(game.facts) == (
+        "The model is a blend of four kinds (linear, forest, boosted trees, smooth curves), "
+        "averaged over 5 splits of the rows.",
+    )
+
+
+def test_the_command_line_and_the_sentences_know_the_same_learners(rows):
+    assert [learner.value for learner in options.Learner] == list(LEARNERS)
+    result = ShapleyEffects("smooth", random_state=0).fit(*rows).result_
+    assert model_words(result).startswith(LEARNERS["smooth"].words)
+    assert learner_words("path_dependent") == "path dependent"
+
+
+def test_an_unknown_name_is_told_the_names(rows):
+    with pytest.raises(InputError, match="estimator='oracle' is unknown: use 'auto', 'forest', "):
+        make_values("oracle", Problem.of(*rows))
+
+
+class _Means(MeanValues):
+    def _means(self, known, rows):
+        n_rows = len(self.X if rows is None else rows)
+        return np.full((len(known), n_rows, 1), self.y.mean())
+
+
+class _Outside(ValueSetting):
+    name = "outside"
+
+    def make(self, problem):
+        return Game(_Means(problem), self.name, notes=("Made elsewhere.",))
+
+
+def test_notes_of_value_functions_from_outside_are_kept(rows):
+    result = ShapleyEffects(_Outside(), random_state=0).fit(*rows).result_
+    assert "Made elsewhere." in result.notes
