@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 
 import engine_tasks
 import joblib
@@ -35,9 +35,12 @@ pytestmark = [
     pytest.mark.filterwarnings("default::FutureWarning"),
     pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning"),
 ]
-# Workers import what the tests share.
-HELPERS = os.path.dirname(__file__)
 SOME = Subsets.from_masks([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]])
+
+
+def path_of_workers():
+    """Workers import what the tests share."""
+    return os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
 
 
 @contextmanager
@@ -47,7 +50,13 @@ def loky():
 
 
 @contextmanager
-def dask():
+def no_cluster():
+    """Joblib starts the processes itself."""
+    yield
+
+
+@contextmanager
+def dask_cluster():
     import distributed
 
     with (
@@ -55,35 +64,36 @@ def dask():
             n_workers=2, threads_per_worker=1, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
     ):
         yield
 
 
 @contextmanager
-def ray():
+def ray_cluster():
     import ray as engine
     from ray.util.joblib import register_ray
 
     engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     register_ray()
     try:
-        with joblib.parallel_config(backend="ray", n_jobs=2):
-            yield
+        yield
     finally:
         engine.shutdown()
 
 
-ENGINES = {"loky": loky, "dask": dask, "ray": ray}
+CLUSTERS = {"loky": no_cluster, "dask": dask_cluster, "ray": ray_cluster}
 
 
-@pytest.fixture(scope="module", params=list(ENGINES))
+@pytest.fixture(scope="module", params=list(CLUSTERS))
 def engine(request):
+    """A context in which tasks go to a cluster, which all tests of an engine share."""
     before = dict(os.environ)
-    os.environ["PYTHONPATH"] = os.pathsep.join([HELPERS, before.get("PYTHONPATH", "")])
+    os.environ["PYTHONPATH"] = path_of_workers()
     os.environ["RAY_AUTH_MODE"] = "disabled"
+    n_jobs = {} if request.param == "dask" else {"n_jobs": 2}
     try:
-        yield ENGINES[request.param]
+        with CLUSTERS[request.param]():
+            yield partial(joblib.parallel_config, backend=request.param, **n_jobs)
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -136,10 +146,16 @@ def long_cases():
 def test_fits_are_the_same_bits(engine, some, monkeypatch):
     monkeypatch.setattr("shaff.data.sources.sampled.MemoryRows", partial(MemoryRows, size=15))
     monkeypatch.setattr("shaff._util.work.engines.HEAVY", 200)  # as blocks of many rows are
-    here = {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
+    here = bits_here(some)
     with engine():
         for name, est, X, y, rows in some():
             assert bits(est, X, y, **rows) == here[name], name
+
+
+@cache
+def bits_here(some):
+    """By one process."""
+    return {name: bits(est, X, y, **rows) for name, est, X, y, rows in some()}
 
 
 def test_a_default_fit_is_the_same_bits():
@@ -209,7 +225,7 @@ def test_a_scheduler_that_is_gone_ends_all_tasks_with_a_sentence(monkeypatch):
     import distributed
 
     monkeypatch.setattr(work, "PATIENCE", 0.01)
-    monkeypatch.setenv("PYTHONPATH", HELPERS)
+    monkeypatch.setenv("PYTHONPATH", path_of_workers())
     words, pipe = [sys.executable, "-c", CLUSTER], subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as cluster:
         address, shared = cluster.stdout.readline().strip(), Shared(x=np.zeros(1))

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import long_run
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
@@ -230,46 +231,15 @@ def test_fingerprints_tell_runs_apart():
 
 # Whole runs in a process of their own ------------------------------------------------------------
 
-RUN = """
-import sys
-import numpy as np
-from sklearn.ensemble import RandomForestRegressor
-from shaff import ShapleyEffects
-from shaff.datasets import experiment_2
 
-def main(n_rows, n_trees, n_jobs, checkpoint):
-    exp = experiment_2(n=n_rows, random_state=0)
-    model = RandomForestRegressor(n_trees, min_samples_leaf=5, n_jobs=1)
-    est = ShapleyEffects(
-        model, design="leverage", n_subsets=600, n_jobs=n_jobs, random_state=0,
-        checkpoint=checkpoint or None, tol=None,
-    )
-    from shaff.values.forest.projected_forest import ProjectedForest
-    evaluate = ProjectedForest.values
-    def values(self, subsets, **kw):
-        print("evaluating", flush=True)
-        return evaluate(self, subsets, **kw)
-    ProjectedForest.values = values
-    try:
-        est.fit(exp.X, exp.y)
-    except KeyboardInterrupt:
-        print("interrupted", [a for a in vars(est) if a.endswith("_")], flush=True)
-        raise
-    print(est.effects_.tobytes().hex(), est.result_.covariance.tobytes().hex(), flush=True)
-
-main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
-"""
-
-
-def start(n_rows, n_trees, n_jobs, checkpoint=""):
-    arguments = [str(n_rows), str(n_trees), str(n_jobs), str(checkpoint)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+def start(n_rows, n_trees, n_jobs, chunk, checkpoint=""):
+    arguments = [str(given) for given in (n_rows, n_trees, n_jobs, chunk, checkpoint)]
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *arguments],
+        [sys.executable, long_run.__file__, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
 
 
@@ -280,24 +250,30 @@ def read_until(process, line, times):
             assert got, process.stderr.read()
 
 
+@pytest.fixture(scope="module")
+def whole():
+    """Result and evaluations of a run that nobody stops."""
+    told = []
+    return long_run.run(300, 20, 1, tell=told.append), told
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_killed_run_goes_on_with_the_same_bits(tmp_path, n_jobs):
-    whole = start(300, 20, n_jobs).communicate()[0].splitlines()
-    killed = start(300, 20, n_jobs, tmp_path)
-    read_until(killed, "evaluating", 5)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
+def test_a_killed_run_goes_on_with_the_same_bits(tmp_path, n_jobs, whole):
+    with start(300, 20, n_jobs, CHUNK, tmp_path) as killed:
+        read_until(killed, "evaluating", 5)
+        killed.send_signal(signal.SIGKILL)
     n_saved = len([file for file in tmp_path.iterdir() if file.suffix == ".part"])
     assert 0 < n_saved < 11
-    resumed = start(300, 20, n_jobs, tmp_path).communicate()[0].splitlines()
-    assert resumed[-1] == whole[-1]
-    assert resumed.count("evaluating") < whole.count("evaluating") - 2
+    bits, told = whole
+    told_again = []
+    assert long_run.run(300, 20, n_jobs, tmp_path, tell=told_again.append) == bits
+    assert len(told_again) < len(told) - 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_ends_fit_within_a_second(n_jobs):
-    """One task takes many seconds here; the kernel polls every 20 ms."""
-    process = start(15_000, 40, n_jobs)
+    """All subsets are one task here, which takes many seconds; the kernel polls every 20 ms."""
+    process = start(8000, 20, n_jobs, chunk=600)
     read_until(process, "evaluating", 2)
     time.sleep(0.5)
     pressed = time.monotonic()
