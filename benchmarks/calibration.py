@@ -88,7 +88,7 @@ def explain(case: Case, seed: int) -> FloatArray:
     X, y = case.draw(seed)
     result = ShapleyEffects(n_subsets=BUDGET, random_state=seed).fit(X, y).result_
     found = linear_proxy(X, y).effects
-    errors = {source: error**2 for source, error in result.standard_errors.items()}
+    errors = {source: error**2 for source, error in result.errors_by_source.items()}
     given = errors["data"] / training_factor(result.raw_effects, found)
     return np.array([result.raw_effects, found, given, errors["design"] + errors["ensemble"]])
 

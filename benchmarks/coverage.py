@@ -102,7 +102,7 @@ def figures(result: EffectsResult) -> Record:
     low, high = result.confidence_interval(LEVEL)
     arrays = {
         "raw": result.raw_effects,
-        "error": result.standard_error,
+        "error": result.standard_errors,
         "low": low,
         "high": high,
         "p": result.null_test(adjust=None),

@@ -32,6 +32,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBRegressor
 
+import shaff
 from shaff import EffectsResult, ForestPaths, ShapleyEffects, shapley_effects
 from shaff.datasets import (
     discrete_experiment,
@@ -214,6 +216,15 @@ def as_published(jobs: int) -> EffectsResult:
     }
     est = ShapleyEffects.as_published(**smaller, n_jobs=jobs, random_state=SEED)
     return est.fit(*numbers()).result_
+
+
+def plain_error(jobs: int) -> EffectsResult:
+    """With the plain error of a forest: a setting of the forest, or in older versions an argument
+    of `ShapleyEffects`."""
+    if "forest_error" in signature(ShapleyEffects).parameters:
+        return forest_fit(forest_error="plain")(jobs)
+    setting = shaff.ForestValues(FOREST, error="plain")
+    return forest_fit(estimator=setting)(jobs)
 
 
 def as_function(jobs: int) -> EffectsResult:
@@ -432,7 +443,7 @@ DATA: dict[str, Fit] = {
 SETTINGS: dict[str, Fit] = {
     "as_published": as_published,
     "shapley_effects": as_function,
-    "forest_error=plain": forest_fit(forest_error="plain"),
+    "forest_error=plain": plain_error,
     # A third of the columns a node: else no subset occurs with its complement, and both agree.
     "ForestPaths, published weights": fit(
         estimator="forest", design=ForestPaths(n_draws=40, paired_weights="published")
@@ -479,11 +490,17 @@ def parts(result: EffectsResult) -> dict[str, Any]:
     """All that is hashed, by the name of its hash."""
     return {
         "effects": (result.effects, result.raw_effects, result.explained_variance),
-        "errors": (result.standard_errors, result.covariance, result.explained_variance_error),
+        "errors": (errors_by_source(result), result.covariance, result.explained_variance_error),
         "p_values": result.p_values,
         "rest": (result.first_order, result.total, result.per_output, result.names, result.target,
                  made_by(result)),
     }  # fmt: skip
+
+
+def errors_by_source(result: EffectsResult) -> Any:
+    """A dict of arrays or None; older versions have it under another name."""
+    older = getattr(result, "standard_errors", None)
+    return getattr(result, "errors_by_source", older)
 
 
 def made_by(result: EffectsResult) -> str:

@@ -134,7 +134,7 @@ def fit(folder: Path, seed: int) -> Record:
     started = time.process_time()
     est = ShapleyEffects(max_rows=100_000, value_rows="all", n_jobs=2, random_state=seed)
     result = est.fit(folder, "y").result_
-    assert result.standard_errors is not None
+    assert result.errors_by_source is not None
     off = result.effects - TRUTH
     return {
         "cpu_seconds": time.process_time() - started,
@@ -146,7 +146,7 @@ def fit(folder: Path, seed: int) -> Record:
         "v_plain": result.plain_explained_variance,
         "largest_miss": float(np.abs(off).max()),
         "cumulative_miss": float(np.abs(off).sum()),
-        "errors": {k: float(e[:20].mean()) for k, e in result.standard_errors.items()},
+        "errors": {k: float(e[:20].mean()) for k, e in result.errors_by_source.items()},
         "v_error": result.explained_variance_error,
         "effects": result.effects.round(5).tolist(),
     }

@@ -21,7 +21,7 @@ from sklearn.datasets import load_wine
 from benchmarks.browser import chromium
 from shaff import EffectsResult, ShapleyEffects
 from shaff.datasets import experiment_2, load_diabetes
-from shaff.show.plots import EffectsDisplay, InteractionsDisplay, plot_result
+from shaff.show.plots import EffectsDisplay, InteractionsDisplay, make_display
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDE, PHONE = {"width": 1100, "height": 900}, {"width": 390, "height": 844}
@@ -42,7 +42,7 @@ PLOTS = {
     "plot-sobol": ("demo", "sobol", {}),
     "plot-dependence": ("demo", "dependence", {}),
     "plot-convergence": ("demo", "convergence", {}),
-    "plot-classes": ("classes", "outputs", {"max_players": 8}),
+    "plot-classes": ("classes", "outputs", {"max_inputs": 8}),
     "plot-300": ("many", "effects", {}),
 }
 
@@ -103,7 +103,7 @@ def draw_interactions() -> None:
     exp = experiment_2(n=3000, random_state=0)
     frame = pd.DataFrame(exp.X, columns=list(exp.names))
     found = ShapleyEffects("boosting", random_state=0).fit(frame, exp.y).interactions()
-    InteractionsDisplay.from_interactions(found).save(IMAGES / "plot-interactions.png")
+    InteractionsDisplay.from_result(found).save(IMAGES / "plot-interactions.png")
 
 
 def shoot_rows() -> None:
@@ -159,8 +159,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     made = results()
     for name, (result, kind, options) in PLOTS.items():
-        max_players = options.get("max_players", 20)
-        display = plot_result(made[result], kind, max_players=max_players)
+        display = make_display(made[result], kind)
         display.save(IMAGES / f"{name}.png", **options)
     EffectsDisplay.from_result(made["demo"]).save(IMAGES / "demo.png")
     draw_interactions()

@@ -67,12 +67,12 @@ def run(table: str, seed: int) -> Record:
 
 
 def figures(result: EffectsResult) -> Record:
-    errors = result.standard_errors or {}
+    errors = result.errors_by_source or {}
     luck = np.sqrt(sum(np.square(errors[source]) for source in NOT_DATA if source in errors))
     return {
         "names": result.names,
         "effects": result.raw_effects.tolist(),
-        "error": np.asarray(result.standard_error).tolist(),
+        "error": np.asarray(result.standard_errors).tolist(),
         "luck": luck.tolist(),
         "explained": result.explained_variance,
     }

@@ -58,7 +58,7 @@ def figures(result: EffectsResult) -> Record:
         ),
         "plain_explained_variance": result.plain_explained_variance,
         "unsure": any("may be larger" in note for note in result.notes),
-        "standard_errors": {name: plain(e) for name, e in (result.standard_errors or {}).items()},
+        "standard_errors": {name: plain(e) for name, e in (result.errors_by_source or {}).items()},
         "low": plain(low),
         "high": plain(high),
         "p_values": plain(result.null_test(adjust=None)),

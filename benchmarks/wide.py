@@ -43,6 +43,7 @@ from shaff import ShapleyEffects
 from shaff._util.typing import FloatArray
 from shaff.data.problem import RawData, read_problem
 from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.fitting.evaluator import run_design as take_turns
 from shaff.fitting.fit import choose_players
 from shaff.fitting.settings import Settings
 from shaff.protocols import DesignContext, Proposal, Values
@@ -74,7 +75,7 @@ def run_null(case: str, seed: int) -> Record:
         ),
         "p": rounded(result.null_test(adjust=None)),
         "holm": rounded(result.null_test()),
-        "errors": {name: rounded(e) for name, e in (result.standard_errors or {}).items()},
+        "errors": {name: rounded(e) for name, e in (result.errors_by_source or {}).items()},
     }
 
 
@@ -193,7 +194,7 @@ DESIGNS = {f"{p} players": p for p in (25, 50, 100, 200)}
 
 def run_design(case: str, seed: int) -> Record:
     """A game with known effects: a concave function of a sum of the players' weights, plus noise
-    of 0.003 in every value, with the default budget and without a tolerance."""
+    of 0.003 in every value, with the default number of subsets and without a tolerance."""
     p, rng = DESIGNS[case], np.random.default_rng([seed, 14])
     weight = rng.exponential(size=p) * (rng.random(p) < 0.3)
     weight[0] += 0.5
@@ -203,15 +204,14 @@ def run_design(case: str, seed: int) -> Record:
         return np.asarray(0.9 * np.sqrt(masks @ weight))
 
     context = DesignContext(p, None, None, seed)
-    design = GaussianProcessDesign(p, context.budget, None, random_state=seed)
+    design = GaussianProcessDesign(p, context.max_subsets, None, random_state=seed)
     full = Subsets.full(p)
-    history = Values(full, value(full.masks()))
-    proposals = []
-    while (proposal := design.propose(history)) is not None:
-        proposals.append(proposal)
+
+    def evaluate(proposal: Proposal, _: int) -> Values:
         v = value(proposal.subsets.masks())
-        v += 0.003 * rng.standard_normal(len(v))
-        history = Values.concatenate([history, Values(proposal.subsets, v)])
+        return Values(proposal.subsets, v + 0.003 * rng.standard_normal(len(v)))
+
+    proposals, history = take_turns(design, Values(full, value(full.masks())), evaluate)
     effects = GaussianProcessSolver().solve(
         Proposal.concatenate(proposals), history.v[1:], float(history.v[0])
     )
@@ -221,7 +221,7 @@ def run_design(case: str, seed: int) -> Record:
         truth[order] += np.diff(0.9 * np.sqrt(np.cumsum(weight[order])), prepend=0.0)
     truth /= len(orders)
     return {
-        "budget": context.budget,
+        "subsets": context.max_subsets,
         "error": float(np.abs(effects.effects - truth).sum()),
         "largest": float(np.abs(effects.effects - truth).max()),
     }
@@ -325,7 +325,7 @@ FIGURES: dict[str, Callable[[Record], dict[str, float]]] = {
     },
     "time": time_figures,
     "large": time_figures,
-    "designs": lambda r: {k: r[k] for k in ("budget", "error", "largest")},
+    "designs": lambda r: {k: r[k] for k in ("subsets", "error", "largest")},
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from paper.command import reproduce
 from paper.plan import FULL, QUICK
+from shaff.errors import UserError
 
 
 def _whole(text: str) -> int:
@@ -23,19 +24,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m paper", description="Reproduce the tables and figures of the SHAFF paper."
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes: minutes")
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes, not hours")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path("paper-output"),
-        help="folder of page, figures and runs; what it holds is not run again",
+        help="folder of the page, figures and runs; runs that it holds are not repeated",
     )
-    parser.add_argument("--seed", type=int, default=0, help="where random numbers begin")
-    parser.add_argument("--jobs", type=int, default=-1, help="runs at once, -1 for all cores")
-    parser.add_argument("--repetitions", type=_whole, help="at most this many")
-    parser.add_argument("--trees", type=_whole, help="at most this many per forest")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first repetition")
+    parser.add_argument("--jobs", type=int, default=-1, help="runs at a time; -1 means all cores")
+    parser.add_argument("--repetitions", type=_whole, help="largest number of repetitions")
+    parser.add_argument("--trees", type=_whole, help="largest number of trees per forest")
     parser.add_argument(
-        "--minutes", type=float, help="start no run after this time; 0 only draws and writes"
+        "--minutes",
+        type=float,
+        help="start no run after this time; 0 only writes the page",
     )
     return parser
 
@@ -50,7 +53,11 @@ def main(words: Sequence[str] | None = None) -> None:
     asked = _parser().parse_args(words)
     study = (QUICK if asked.quick else FULL).limited(asked.repetitions, asked.trees, asked.seed)
     seconds = None if asked.minutes is None else 60 * asked.minutes
-    print(reproduce(study, asked.output, n_jobs=asked.jobs, seconds=seconds, tell=_tell))
+    try:
+        tables = reproduce(study, asked.output, n_jobs=asked.jobs, seconds=seconds, tell=_tell)
+    except UserError as error:
+        raise SystemExit(f"Error: {error}") from None
+    print(tables)
     folder = asked.output / "paper"
     print(f"\nSaved {asked.output / 'paper.md'} and its figures and runs in {folder}")
 

@@ -19,7 +19,7 @@ NEAR_ZERO, MUCH_LOWER = 0.02, 0.8
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds (None: our repetitions do not decide it), and the numbers behind it."""
+    """Verdict on a claim (None if our repetitions do not decide it) and the numbers behind it."""
 
     holds: bool | None
     numbers: str
@@ -115,7 +115,7 @@ def _ahead(other: str, label: str, experiment: str) -> Claim:
 
 
 def _near_zero(effects: FloatArray) -> float:
-    """By how much X5 and X6 of experiment 3 are."""
+    """Return by how much X5 and X6 of experiment 3 stay below what counts as near 0."""
     return float(NEAR_ZERO - effects[4:].max())
 
 
@@ -124,7 +124,7 @@ def _not_near_zero(effects: FloatArray) -> float:
 
 
 def _third_first(effects: FloatArray) -> float:
-    """By how much X3 is above X1 and X2."""
+    """Return by how much X3 is above X1 and X2."""
     return float(effects[2] - effects[:2].max())
 
 
@@ -137,7 +137,7 @@ def _much_lower_third(effects: FloatArray) -> float:
 
 
 def _eighth_first(effects: FloatArray) -> float:
-    """By how much X8 is above X6 and X7."""
+    """Return by how much X8 is above X6 and X7."""
     return float(effects[7] - effects[5:7].max())
 
 

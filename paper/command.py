@@ -1,4 +1,4 @@
-"""What ``shaff paper`` does: run, draw, write."""
+"""The whole reproduction: run what is missing, draw the figures, write the page."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def reproduce(
     output : Path
         A folder. The runs in its ``paper/runs.json`` are not run again.
     n_jobs : int, optional
-        Runs at once.
-    seconds : float or None
-        No run is started after this time; the page says what is there.
-    tell : callable, optional
-        Told of each run.
+        Number of runs at a time.
+    seconds : float or None, default=None
+        No run is started after this time; the page holds what is there.
+    tell : callable or None, default=None
+        Called after each run, as ``tell(task, run, n_left)``.
     """
     store = RunStore(output / "paper" / "runs.json")
     run_tasks(all_tasks(study), store, n_jobs=n_jobs, seconds=seconds, tell=tell)
@@ -44,7 +44,7 @@ def reproduce(
 
 
 def write_page(results: Results, output: Path) -> None:
-    """The figures and the page of what has been run."""
+    """Write the figures and the page of all runs so far."""
     figures = {f"experiment-{name}.png": experiment_figure(results, name) for name in FIGURES}
     figures["convergence.png"] = convergence_figure(results)
     drawn = {f"paper/{name}": figure for name, figure in figures.items() if figure is not None}

@@ -1,4 +1,4 @@
-"""How much a quick and a full study run."""
+"""The sizes of a quick and of a full study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Effort:
     max_rows: float = inf
 
     def limited(self, repetitions: int | None, n_trees: int | None) -> Self:
-        """No more than these repetitions and trees."""
+        """Return the same effort with at most these repetitions and trees."""
         return replace(
             self,
             repetitions=min(self.repetitions, repetitions or self.repetitions),
@@ -59,7 +59,7 @@ class Study:
     growth : Effort
         For the times of Table 2.
     seed : int
-        Of the first repetition; the others follow.
+        Seed of the first repetition; the others follow.
     """
 
     one_model: Effort
@@ -73,7 +73,7 @@ class Study:
     def limited(
         self, repetitions: int | None = None, n_trees: int | None = None, seed: int = 0
     ) -> Self:
-        """The same study with no more than these repetitions and trees, from another seed."""
+        """Return the same study with at most these repetitions and trees, from another seed."""
         return replace(
             self,
             one_model=self.one_model.limited(repetitions, n_trees),
@@ -95,7 +95,7 @@ class Study:
         n_subsets: int = N_SUBSETS,
         effort: Effort | None = None,
     ) -> list[Task]:
-        """The runs behind one cell of a table, one a repetition.
+        """The runs behind one cell of a table, one per repetition.
 
         ``effort`` replaces that of the system, for instance to compare two on equal terms.
         """
@@ -105,7 +105,7 @@ class Study:
     def repeat(
         self, effort: Effort, experiment: str, system: str, n_rows: int, n_subsets: int
     ) -> list[Task]:
-        """One task a repetition, within the limits of the effort."""
+        """Return one task per repetition, within the limits of the effort."""
         n, k = int(min(n_rows, effort.max_rows)), int(min(n_subsets, effort.max_subsets))
         return [
             Task(experiment, system, self.seed + repetition, n, k, effort.n_trees)

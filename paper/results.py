@@ -1,4 +1,4 @@
-"""What a study has found so far, by system and experiment."""
+"""Runs of a study so far, by system and experiment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONVERGENCE_EXPERIMENTS = ("1a", "2")
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The runs of a study that are there.
+    """The runs of a study that have been done.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class Results:
     store: RunStore
 
     def found(self, tasks: Iterable[Task]) -> list[Run]:
-        """Those of the tasks that were run."""
+        """Return the runs of those tasks that have been run."""
         return [run for task in tasks if (run := self.store.get(task)) is not None]
 
     def pairs(self, system: str, other: str, experiment: str) -> list[tuple[Run, Run]]:
-        """Of two systems, on the same data and in the sizes of the other."""
+        """Return runs of two systems on the same data, in the sizes of the second."""
         effort = self.study.effort(other)
         both = zip(
             *(self.study.tasks(name, experiment, effort=effort) for name in (system, other)),
@@ -44,7 +44,7 @@ class Results:
         return [(run, its) for run, its in found if run is not None and its is not None]
 
     def converging(self, system: str, experiment: str, n_rows: int) -> list[Run]:
-        """Of one point of the convergence plot."""
+        """Return the runs behind one point of the convergence plot."""
         return self.found(convergence_tasks(self.study, system, experiment, n_rows))
 
     def effects(self, system: str, experiment: str) -> FloatArray | None:

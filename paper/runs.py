@@ -25,7 +25,7 @@ class Task:
     system : str
         A name of `paper.systems.SYSTEMS`.
     seed : int
-        Of the data and of the system.
+        Seed of the data and of the system.
     n_rows : int
     n_subsets : int
     n_trees : int
@@ -67,7 +67,7 @@ class Run:
     explained : float
         v(all).
     n_evaluated : int
-        Subsets that were evaluated.
+        Number of subsets evaluated.
     """
 
     effects: list[float]
@@ -109,17 +109,17 @@ class RunStore:
         return {key: Run(**run) for key, run in stored["runs"].items()}
 
     def get(self, task: Task) -> Run | None:
-        """The run of a task, or None."""
+        """Return the run of a task, or None if there is none yet."""
         return self._runs.get(task.key)
 
     def add(self, task: Task, run: Run) -> None:
-        """Keep a run, on disk too."""
+        """Keep a run, in memory and on disk."""
         # Another process may have added runs meanwhile.
         self._runs = {**self._runs, **self._read(), task.key: run}
         self._write()
 
     def _write(self) -> None:
-        # A line a run, so that differences between two files can be read.
+        # One line per run, so that differences between two files can be read.
         lines = (
             f"{json.dumps(key)}: {json.dumps(_rounded(run))}"
             for key, run in sorted(self._runs.items())

@@ -24,7 +24,7 @@ Tell = Callable[[Task, Run, int], None]
 
 
 def table_tasks(study: Study, tables: Iterable[PaperTable] = TABLES) -> list[Task]:
-    """The runs behind tables."""
+    """Return the runs behind the tables."""
     cells = (
         row.tasks(study, experiment)
         for table in tables
@@ -35,7 +35,7 @@ def table_tasks(study: Study, tables: Iterable[PaperTable] = TABLES) -> list[Tas
 
 
 def figure_tasks(study: Study) -> list[Task]:
-    """The runs behind the figures, the convergence plot among them."""
+    """Return the runs behind the figures, the convergence plot included."""
     boxes = (
         study.tasks(system, experiment)
         for experiment, panels in FIGURES.items()
@@ -51,10 +51,10 @@ def figure_tasks(study: Study) -> list[Task]:
 
 
 def all_tasks(study: Study) -> list[Task]:
-    """Everything, each task once: first repetitions first, retrained systems at the end.
+    """Return all tasks, each once: first repetitions first, retrained systems at the end.
 
-    So a study that is stopped says something about all that is fast. Retraining on the hundred
-    variables of 1b takes longer than all the rest and comes last.
+    A study that is stopped has then something to say about every fast system. Retraining on the
+    hundred variables of 1b takes longer than all the rest and comes last.
 
     Examples
     --------
@@ -87,11 +87,12 @@ def run_tasks(
     ----------
     tasks : iterable of Task
     store : RunStore
-    n_jobs : int, optional
-    seconds : float or None
+    n_jobs : int or None, default=None
+        Number of runs at a time.
+    seconds : float or None, default=None
         No run is started after this time.
-    tell : callable, optional
-        Told of each run, and how many are left.
+    tell : callable or None, default=None
+        Called after each run, as ``tell(task, run, n_left)``.
     """
     lacking = [task for task in tasks if store.get(task) is None]
     end = None if seconds is None else monotonic() + seconds
@@ -107,6 +108,6 @@ def run_tasks(
 
 
 def _named_run(task: Task) -> tuple[Task, Run]:
-    # One thread a run: the runs share the cores.
+    # One thread per run: the runs share the cores.
     with one_thread():
         return task, run_task(task)

@@ -1,4 +1,4 @@
-"""What stands in the rows of the paper's tables: a way to choose subsets x a way to price them."""
+"""The rows of the paper's tables: a way to choose subsets x a way to evaluate them."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _along_paths(values: str) -> System:
     """Subsets from forest paths (pIS): K draws and their complements, the paper's weights."""
 
     def make(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
-        priced_by = PublishedValues(values, forest, paths_of=forest)
+        evaluated_by = PublishedValues(values, forest, paths_of=forest)
         design = ForestPaths(n_draws=n_subsets, paired_weights="published")
-        return ShapleyEffects(priced_by, design=design, solver="least_squares")
+        return ShapleyEffects(evaluated_by, design=design, solver="least_squares")
 
     return make
 
@@ -65,9 +65,9 @@ def _in_pairs(values: str) -> System:
     """Subsets from the Shapley kernel (pMC): K draws and their complements."""
 
     def make(forest: RandomForestRegressor, n_subsets: int) -> ShapleyEffects:
-        priced_by = PublishedValues(values, forest)
+        evaluated_by = PublishedValues(values, forest)
         return ShapleyEffects(
-            priced_by, design="paired_draws", solver="least_squares", n_subsets=2 * n_subsets
+            evaluated_by, design="paired_draws", solver="least_squares", n_subsets=2 * n_subsets
         )
 
     return make

@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of cumulative absolute errors, one column an experiment."""
+    """A table of cumulative absolute errors, one column per experiment."""
 
     title: str
     experiments: tuple[str, ...]
@@ -65,7 +65,7 @@ COMPETITORS = PaperTable(
 )
 
 COMBINATIONS = PaperTable(
-    "Table 4: ways to choose subsets x ways to price them",
+    "Table 4: ways to choose subsets x ways to evaluate them",
     ("1a", "2"),
     (
         Row("SHAFF (pIS/Projected-RF)", "shaff_published", {"1a": 0.25, "2": 0.15}),

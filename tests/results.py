@@ -47,7 +47,7 @@ def rich_result(names=NAMES, **changes):
         "solver": "gaussian_process",
         "first_order": effects * 2,
         "total": effects / 2,
-        "standard_errors": errors,
+        "errors_by_source": errors,
         "covariance": np.diag(sum(error**2 for error in errors.values())),
         "p_values": [0.0001, 0.0001, 0.01, 0.2, 0.6],
         "random_state": 0,
@@ -70,7 +70,7 @@ def many_players(p, n_kept=30):
     return EffectsResult(
         names=names, effects=effects, raw_effects=effects, explained_variance=effects.sum(),
         explained_variance_error=0.02, n_rows=500, n_subsets=400, estimator="forest",
-        design="gaussian_process", solver="gaussian_process", standard_errors={"data": errors},
+        design="gaussian_process", solver="gaussian_process", errors_by_source={"data": errors},
         covariance=np.diag(errors**2), p_values=np.where(effects > 0.001, 0.001, 1.0),
         screened=np.where(effects == 0, 0.1, np.nan), target="yield", data=summary(names),
     )  # fmt: skip

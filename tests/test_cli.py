@@ -288,6 +288,20 @@ def test_all_readable_formats_agree(run, frame, csv_file, tmp_path):
     assert len(outputs) == 1
 
 
+@pytest.mark.parametrize("groups", [None, "person"])
+def test_a_long_file_is_sampled_as_fit_samples_it(run, frame, csv_file, groups):
+    person = pl.Series("person", np.arange(800) // 20)
+    pl.concat([frame] * 10).with_columns(person).write_parquet("long.parquet")
+    words = [] if groups is None else ["--row-groups", groups]
+    options = ["--target", "price", "--max-rows", 400, *words, *QUICK_WORDS]
+    found = load_result(run("explain", "long.parquet", *options)[1])
+    settings = {"estimator": "smooth", "n_subsets": 6, "random_state": 0, "max_rows": 400}
+    expected = ShapleyEffects(**settings).fit("long.parquet", "price", row_groups=groups).result_
+    assert found.effects.tolist() == expected.effects.tolist()
+    assert f"sample of {found.n_rows} of the 800 rows" in found.notes[0]
+    assert groups is None or found.n_rows % 20 == 0
+
+
 def test_untyped_text_is_read_like_typed_columns(run, frame, csv_file):
     days = pl.date(2020, 1, 1) + pl.duration(days=pl.int_range(pl.len()))
     hole = pl.when(pl.int_range(pl.len()) % 5 > 0).then("[bmi]")

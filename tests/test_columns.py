@@ -11,9 +11,10 @@ import pytest
 
 from shaff import ShapleyEffects, load_result
 from shaff.data.rows import read_row_groups, read_sample_weight, sample_rows
-from shaff.data.sources.files import read_parquet_sample
+from shaff.data.sources.files import Source, read_source
 from shaff.data.table import read_players, read_table
 from shaff.data.target import MAX_CLASSES, read_target
+from shaff.fitting.notes.reading import sentence
 
 N = 12
 MIXED = {
@@ -25,6 +26,11 @@ MIXED = {
     "price": [decimal.Decimal(i) / 4 for i in range(N)],
     "count": [3, None, 1] * 4,
 }
+
+
+def notes(table):
+    """Sentences about how a table was read."""
+    return tuple(map(sentence, table.remarks))
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -40,7 +46,7 @@ def test_every_library_gives_the_same_numbers(library):
     np.testing.assert_allclose(column["text"][:3], [1, 0, np.nan])  # "" is a category
     np.testing.assert_allclose(column["price"][:3], [0, 0.25, 0.5])
     np.testing.assert_allclose(column["count"][:3], [3, np.nan, 1])
-    said = " ".join(table.notes)
+    said = " ".join(notes(table))
     assert all(f"'{name}'" in said for name in ("day", "clock", "lasts"))
 
 
@@ -62,7 +68,7 @@ def test_pandas_types():
     first_two = table.X[:2, :5].T
     expected = [[1, np.nan], [1, np.nan], [0, np.nan], [1, 0], [1, np.nan]]
     np.testing.assert_allclose(first_two, expected)
-    assert any("mixes text and numbers" in note for note in table.notes)
+    assert any("mixes text and numbers" in note for note in notes(table))
 
 
 def test_chosen_columns_are_categories_whatever_their_type():
@@ -149,7 +155,7 @@ def test_text_is_read_as_what_it_spells(library):
     np.testing.assert_array_equal(table.X[:, 0], np.arange(N) / 4)
     np.testing.assert_array_equal(table.X[:, 1], [1234.5, np.nan, np.nan, *range(1, 10)])
     np.testing.assert_array_equal(table.X[:, 4], 18271 + np.arange(N))  # 10 January 2020
-    assert table.notes == (
+    assert notes(table) == (
         "Column 'a' holds numbers, stored as text: read as numbers.",
         "Column 'b' holds amounts in $ with commas between thousands but for '?' (missing), stored "
         "as text: read as numbers.",
@@ -164,7 +170,7 @@ def test_whole_numbers_and_open_dates_stay_categories_with_a_word():
     )
     table = read_table(frame)
     assert table.categorical.all()
-    assert table.notes == (
+    assert notes(table) == (
         "Column 'a' holds whole numbers stored as text: read as categories; convert them if they "
         "are amounts.",
         "Column 'day' holds dates such as '1/1/2020' that may begin with the day or the month: "
@@ -174,9 +180,9 @@ def test_whole_numbers_and_open_dates_stay_categories_with_a_word():
 
 def test_categories_that_are_meant_as_such_get_no_note():
     values = [str(i % 4) for i in range(N)]
-    assert read_table(pd.DataFrame({"a": pd.Categorical(values)})).notes == ()
-    assert read_table(pd.DataFrame({"a": values}), categorical=["a"]).notes == ()
-    assert "numbers stored as text" in read_table(pd.DataFrame({"a": values})).notes[0]
+    assert read_table(pd.DataFrame({"a": pd.Categorical(values)})).remarks == ()
+    assert read_table(pd.DataFrame({"a": values}), categorical=["a"]).remarks == ()
+    assert "numbers stored as text" in notes(read_table(pd.DataFrame({"a": values})))[0]
 
 
 def test_names_must_differ():
@@ -189,7 +195,7 @@ def test_names_must_differ():
 
 def test_a_factor_of_ids_is_said_to_be_one():
     table = read_table(pd.DataFrame({"id": [f"p{i}" for i in range(N)]}))
-    assert "another category in every row" in table.notes[0]
+    assert "another category in every row" in notes(table)[0]
 
 
 def test_one_hot_blocks_are_one_player():
@@ -275,7 +281,7 @@ def test_samples_keep_rows_together():
     assert (np.bincount(kept)[np.unique(kept)] == 10).all()
     np.testing.assert_array_equal(frame["x"], y.to_numpy())
     np.testing.assert_array_equal(frame["x"], weight)
-    assert "200 of the 1000 rows" in sample.notes[0]
+    assert "200 of the 1000 rows" in notes(sample)[0]
     with pytest.raises(ValueError, match="inconsistent"):
         sample_rows((X, [1, 2], None, None), 100, seed=0)
 
@@ -289,9 +295,9 @@ def test_large_tables_are_sampled_and_the_result_says_so():
     )
     assert part.result_.n_rows == 400
     assert any("400 of the 2000 rows" in note for note in part.result_.notes)
-    ratio = part.result_.standard_error[0] / whole.result_.standard_error[0]
+    ratio = part.result_.standard_errors[0] / whole.result_.standard_errors[0]
     assert 1.5 < ratio < 3.5  # five times fewer rows
-    assert abs(part.effects_[0] - whole.effects_[0]) < 4 * part.result_.standard_error[0]
+    assert abs(part.effects_[0] - whole.effects_[0]) < 4 * part.result_.standard_errors[0]
     with pytest.raises(ValueError, match="max_rows"):
         ShapleyEffects(max_rows=3).fit(X, y)
 
@@ -299,10 +305,10 @@ def test_large_tables_are_sampled_and_the_result_says_so():
 def test_parquet_is_sampled_while_it_is_read(tmp_path):
     path = tmp_path / "a.parquet"
     pl.DataFrame({"a": range(200_000)}).write_parquet(path, row_group_size=10_000)
-    frame, n_rows = read_parquet_sample(path, max_rows=1000, seed=1)
-    rows = frame["a"].to_numpy()
-    assert n_rows == 200_000
+    table = read_source(Source((path,)), max_rows=1000, seed=1)
+    rows = table.frame["a"].to_numpy()
+    assert table.n_rows == 200_000
     assert len(np.unique(rows)) == 1000
     assert (np.diff(rows) > 0).all()
     assert abs(rows.mean() / 100_000 - 1) < 0.1
-    assert read_parquet_sample(path, max_rows=None)[0].height == 200_000
+    assert read_source(Source((path,)), max_rows=200_000).frame.height == 200_000

@@ -27,7 +27,7 @@ def test_independent_errors_add_up():
     one, other = rich_result(), rich_result(raw_effects=[0.2, 0.2, 0.06, 0.03, 0.01])
     found = compare(one, other)
     np.testing.assert_allclose(found.differences, [-0.1, 0, 0, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(found.standard_errors, np.sqrt(2) * one.standard_error)
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(2) * one.standard_errors)
     back = compare(other, one)
     np.testing.assert_allclose(back.differences, -found.differences)
     np.testing.assert_allclose(back.p_values, found.p_values)
@@ -102,10 +102,10 @@ def test_shared_rows_enter_by_their_covariance():
             full = kept.evaluator.evaluate(type(kept.subsets).full(3))
             psi = weights[:-1] @ values.influences + weights[-1] * full.influences[0]
             given = np.sqrt(data_covariance(psi[None])[0, 0])
-            rows.append(psi * est.result_.standard_errors["data"][j] / given)
+            rows.append(psi * est.result_.errors_by_source["data"][j] / given)
         data = data_covariance((rows[1] - rows[0])[None])[0, 0]
         rest = sum(
-            est.result_.standard_errors[source][j] ** 2
+            est.result_.errors_by_source[source][j] ** 2
             for est in (one, other)
             for source in ("design", "ensemble", "algorithm")
         )
@@ -122,7 +122,7 @@ def test_bad_questions_are_answered_in_a_sentence():
     with pytest.raises(InputError, match="different numbers of rows"):
         compare(est, short, same_rows=True)
     with pytest.raises(InputError, match="b has no standard errors"):
-        compare(est, replace(est.result_, standard_errors=None, covariance=None))
+        compare(est, replace(est.result_, errors_by_source=None, covariance=None))
     with pytest.raises(InputError, match="max_rows=None"):
         compare(fitted(max_rows=100), fitted(max_rows=100), same_rows=True)
     with pytest.raises(InputError, match="level"):

@@ -96,11 +96,12 @@ def test_results_and_names(data):
 
 def test_as_published_is_the_paper():
     est = ShapleyEffects.as_published(random_state=3)
-    assert est.estimator.get_params()["n_estimators"] == 500
-    assert est.estimator.max_features == pytest.approx(1 / 3)
-    assert est.estimator.min_samples_leaf == 5
+    assert est.estimator.error == "plain"
+    assert est.estimator.model.get_params()["n_estimators"] == 500
+    assert est.estimator.model.max_features == pytest.approx(1 / 3)
+    assert est.estimator.model.min_samples_leaf == 5
     assert est.design == ForestPaths(n_draws=500, paired_weights="published")
-    assert (est.solver, est.forest_error, est.random_state) == ("least_squares", "plain", 3)
+    assert (est.solver, est.random_state) == ("least_squares", 3)
 
 
 def test_as_published_finds_the_effects():
@@ -314,7 +315,6 @@ BAD_INPUT = {
     "n_subsets": (lambda X, y: (X, y), {"n_subsets": 0}, r"n_subsets=0: expected a whole number"),
     "half_subsets": (lambda X, y: (X, y), {"n_subsets": 9.5}, r"n_subsets=9.5: expected a whole"),
     "tol": (lambda X, y: (X, y), {"tol": -1}, r"tol=-1: expected a positive number"),
-    "forest_error": (lambda X, y: (X, y), {"forest_error": "oob"}, r"forest_error='oob': use one"),
     "categorical": (lambda X, y: (X, y), {"categorical": "some"}, r"categorical='some': pass"),
     "categorical_column": (
         lambda X, y: (X, y),
@@ -426,7 +426,7 @@ def test_a_copied_column_shares_the_effect(data):
 
 def all_bits(est):
     result = est.result_
-    errors = b"".join(result.standard_errors[k].tobytes() for k in sorted(result.standard_errors))
+    errors = b"".join(result.errors_by_source[k].tobytes() for k in sorted(result.errors_by_source))
     return result.effects.tobytes() + result.raw_effects.tobytes() + errors
 
 

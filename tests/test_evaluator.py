@@ -15,12 +15,12 @@ from shaff import ShapleyEffects
 from shaff.errors import InputError, StorageError
 from shaff.fitting.checkpoint import FORMAT, Checkpoint, fingerprint
 from shaff.fitting.evaluator import CHUNK, Evaluator
-from shaff.protocols import Values
+from shaff.protocols import Proposal, Values
 from shaff.subsets import Subsets
 
 
 class Counted:
-    """A game that counts how many subsets it was asked to price."""
+    """A game that counts how many subsets it was asked to evaluate."""
 
     def __init__(self, n_players=10):
         self.n_players = n_players
@@ -46,9 +46,11 @@ def evaluate(game, subsets, checkpoint, influences=False):
 class Steps:
     def __init__(self):
         self.seen = []
+        self.notes = []
 
     def update(self, done, total, note=""):
         self.seen.append((done, total))
+        self.notes += [note] if note else []
 
 
 def test_progress_counts_the_subsets():
@@ -58,6 +60,46 @@ def test_progress_counts_the_subsets():
     assert steps.seen == [(5, None)]
     evaluator.evaluate(subsets[5:], total=155)
     assert steps.seen[1:] == [(5 + CHUNK, 155), (5 + 2 * CHUNK, 155), (155, 155)]
+
+
+def test_an_evaluator_that_reports_elsewhere_shares_the_values():
+    first, second, subsets = Steps(), Steps(), some_subsets(30)
+    evaluator = Evaluator(Counted(), progress=first)
+    other = evaluator.reporting_to(second)
+    other.evaluate(subsets[:10])
+    evaluator.evaluate(subsets)
+    assert other.n_evaluated == 30
+    assert (first.seen, second.seen) == ([(30, None)], [(10, None)])
+    with pytest.raises(AttributeError):
+        evaluator.progress = second
+
+
+class InThree:
+    """A design of three proposals; the last two know an error."""
+
+    def __init__(self):
+        self.asked = []
+
+    def propose(self, history):
+        self.asked.append(len(history.v))
+        step = len(self.asked)
+        if step > 3:
+            return None
+        batch = some_subsets(30)[10 * (step - 1) : 10 * step]
+        return Proposal(batch, error=None if step == 1 else 0.1 / step)
+
+
+@pytest.mark.parametrize(("planned", "total"), [(None, None), (40, 40)])
+def test_a_design_proposes_until_it_is_content(planned, total):
+    steps, design, full = Steps(), InThree(), Subsets.full(10)
+    proposals, history = Evaluator(Counted(), progress=steps).run(design, full, planned)
+    assert design.asked == [1, 11, 21, 31]
+    assert [len(proposal.subsets) for proposal in proposals] == [10, 10, 10]
+    assert history.subsets.keys() == [*full.keys(), *some_subsets(30).keys()]
+    np.testing.assert_array_equal(history.v, np.sqrt(history.subsets.sizes / 10))
+    assert history.influences is None
+    assert steps.notes == ["error bar 0.0500", "error bar 0.0333"]
+    assert steps.seen[-1] == (31, total)
 
 
 @pytest.mark.parametrize("influences", [False, True])
@@ -203,7 +245,7 @@ def main(n_rows, n_trees, n_jobs, checkpoint):
         checkpoint=checkpoint or None, tol=None,
     )
     from shaff.values.forest.projected_forest import ProjectedForest
-    price = ProjectedForest.values
+    evaluate = ProjectedForest.values
     def values(self, subsets, **kw):
         print("evaluating", flush=True)
         return evaluate(self, subsets, **kw)

@@ -173,8 +173,8 @@ def test_results_carry_errors_of_all_sources(tmp_path):
     X = rng.standard_normal((200, 4))
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(200)
     result = ShapleyEffects("forest", random_state=0).fit(X, y).result_
-    assert (result.standard_errors["ensemble"] > 0).all()
-    assert (result.standard_errors["design"] == 0).all(), "all 14 subsets were evaluated"
+    assert (result.errors_by_source["ensemble"] > 0).all()
+    assert (result.errors_by_source["design"] == 0).all(), "all 14 subsets were evaluated"
     assert result.null_test()[0] < 0.01 < 0.05 < result.null_test()[3]
     again = load_result(result.to_json(tmp_path / "result.json"))
     assert again.p_values.tobytes() == result.p_values.tobytes()
@@ -195,7 +195,7 @@ def test_repeated_rows_need_their_groups():
     values = ridge.values(subsets, influences=True)
     effects = GaussianProcessSolver().solve(Proposal(subsets[1:]), values.v[1:], values.v[0])
     aware, blind = uncertainty(effects, values, groups), uncertainty(effects, values)
-    ratio = aware.standard_errors["data"] / blind.standard_errors["data"]
+    ratio = aware.errors_by_source["data"] / blind.errors_by_source["data"]
     np.testing.assert_allclose(ratio, np.sqrt(3), rtol=0.01)
     assert aware.p_values[0] > blind.p_values[0]
 
@@ -234,7 +234,7 @@ def test_the_default_stops_by_tolerance_or_at_its_cap():
     y = X @ np.linspace(1, 0, 9) + 0.3 * rng.standard_normal(300)
     easy = ShapleyEffects("boosting", random_state=0).fit(X, y).result_
     assert 50 <= easy.n_subsets < 200
-    assert easy.standard_errors["design"].max() <= 0.003
+    assert easy.errors_by_source["design"].max() <= 0.003
     capped = ShapleyEffects("boosting", tol=1e-9, random_state=0).fit(X, y).result_
     assert capped.n_subsets == 201, "200 and the full set"
 
@@ -274,7 +274,7 @@ def test_a_curved_effect_gets_a_longer_bar_in_every_run(settings, monkeypatch):
 
     def errors():
         est = ShapleyEffects("boosting", random_state=0, **settings).fit(X, y)
-        return est.result_.standard_errors["data"][:2]
+        return est.result_.errors_by_source["data"][:2]
 
     with_factors = errors()
     monkeypatch.setattr("shaff.uncertainty.inference.LINEAR_FACTOR", 1.0)

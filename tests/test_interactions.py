@@ -380,10 +380,10 @@ def test_the_command_line_shows_pairs(tmp_path, capsys, monkeypatch):
 # Pictures ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "max_players"), [(2, 20), (3, 20), (12, 20), (60, 20), (60, 60)])
-def test_the_heat_map_is_readable(n, max_players, tmp_path):
-    display = many(n).plot(max_players=max_players)
-    shown = min(n, max_players)
+@pytest.mark.parametrize(("n", "max_inputs"), [(2, 20), (3, 20), (12, 20), (60, 20), (60, 60)])
+def test_the_heat_map_is_readable(n, max_inputs, tmp_path):
+    display = many(n).plot(max_inputs=max_inputs)
+    shown = min(n, max_inputs)
     labels = display.ax_.get_yticklabels()
     assert len(labels) == shown - 1
     assert len({label.get_text() for label in labels}) == shown - 1

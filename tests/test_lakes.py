@@ -19,8 +19,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from shaff import ShapleyEffects
 from shaff.data.problem import RawData, ReadingOptions, read_problem
 from shaff.data.rows import draw_rows
+from shaff.data.sources.blocks import row_shares
 from shaff.data.sources.lakes import DuckLake, frames_of, open_lake
-from shaff.data.sources.passes import LakeRows, Tally, row_shares, sample_lake
+from shaff.data.sources.passes import LakeRows, Tally, sample_lake
 from shaff.data.sources.sampled import draw
 from shaff.errors import InputError, InputTypeError
 
@@ -73,13 +74,13 @@ def inputs(frame):
 @pytest.mark.parametrize("kind", LAKES)
 def test_a_lake_is_read_as_the_frame_is(kind, folder):
     drawn = draw(RawData(LAKES[kind](folder), "y", "weight", "unit"), READING, "sample")
-    found = drawn.noted(read_problem(drawn.given, drawn.reading))
+    found = drawn.with_remarks(read_problem(drawn.given, drawn.reading))
     whole = RawData(inputs(TABLE), TABLE["y"], TABLE["weight"], TABLE["unit"])
     wanted = read_problem(whole, READING)
     assert found.table.names == wanted.table.names == ("a", "b", "c", "town")
     for name in ("X", "y", "sample_weight", "row_groups", "categorical"):
         assert_array_equal(getattr(found, name), getattr(wanted, name))
-    assert found.table.notes == wanted.table.notes == ()
+    assert found.table.remarks == wanted.table.remarks == ()
     assert found.target.name == "y"
 
 

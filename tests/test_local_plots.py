@@ -38,7 +38,7 @@ def test_a_beeswarm_has_a_point_a_row_and_player(local, tmp_path):
     np.testing.assert_array_equal(display.values[:, 0], local.values[:, 0])
     display.save(tmp_path / "bee.png")
     assert (tmp_path / "bee.png").stat().st_size > 5000
-    assert local.beeswarm(max_players=1).ax_.get_yticklabels()[0].get_text() == "a"
+    assert local.beeswarm(max_inputs=1).ax_.get_yticklabels()[0].get_text() == "a"
 
 
 def test_a_waterfall_ends_at_the_prediction(fitted, local):
@@ -49,7 +49,7 @@ def test_a_waterfall_ends_at_the_prediction(fitted, local):
     assert starts[0] == pytest.approx(local.base)
     assert "Row 7" in display.ax_.get_title(loc="left")
     assert display.frame()["value"].sum() == pytest.approx(local.predictions[7] - local.base)
-    few = local.waterfall(7, max_players=2)
+    few = local.waterfall(7, max_inputs=2)
     assert [t.get_text() for t in few.ax_.get_yticklabels()][-1] == "2 others together"
     assert len(few.ax_.patches) == 2
     with_errors = fitted.explain(errors=True).waterfall(0)

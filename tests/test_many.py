@@ -115,7 +115,7 @@ def test_a_fit_that_kills_its_worker_is_a_failure(monkeypatch):
 
 def test_the_picture_shows_all_results():
     many = explain_many(table(60).drop("u"), "t", by="town", **SETTINGS)
-    display = many.plot(max_players=2)
+    display = many.plot(max_inputs=2)
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["Oslo", "Rome", "missing"]
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["a", "b"]
     assert display.frame("polars").shape == (9, 3)

@@ -64,15 +64,15 @@ def test_given_axes_are_used():
 
 def test_players_past_the_limit_share_a_bar():
     result = make_result(100)
-    ax = result.plot(max_players=20).ax_
+    ax = result.plot(max_inputs=20).ax_
     assert len(ax.patches) == 21
     assert labels(ax)[-1] == "80 others"
     assert sum(bar_widths(ax)) == pytest.approx(result.effects.sum())
-    assert len(result.plot(max_players=100).ax_.patches) == 100
+    assert len(result.plot(max_inputs=100).ax_.patches) == 100
 
 
 def test_intervals_are_those_of_the_raw_effects():
-    result = make_result(3, standard_errors={"data": [0.01, 0.02, 0.03]})
+    result = make_result(3, errors_by_source={"data": [0.01, 0.02, 0.03]})
     ax = result.plot().ax_
     (lines,) = ax.collections
     drawn = np.array([segment[:, 0] for segment in lines.get_segments()])
@@ -107,7 +107,7 @@ def test_no_panel_without_indices_and_none_in_given_axes():
 @pytest.mark.parametrize("name", ["x", "a very long name of a column, far past any margin, "])
 def test_all_text_stays_inside_the_figure(p, name):
     result = make_result(p, names=tuple(f"{name}{j}" for j in range(p)), target=name)
-    figure = result.plot(max_players=100).figure_
+    figure = result.plot(max_inputs=100).figure_
     figure.canvas.draw()
     box = figure.bbox
     ax = figure.axes[0]
@@ -148,9 +148,9 @@ def test_names_that_differ_in_blanks_only_are_numbered():
 
 def test_the_caption_says_what_is_drawn():
     errors = {"data": [0.01, 0.02, 0.03]}
-    caption = make_result(3, standard_errors=errors).plot().ax_.get_xlabel()
+    caption = make_result(3, errors_by_source=errors).plot().ax_.get_xlabel()
     assert caption.splitlines()[-1] == "line: 95 % interval"
-    result = make_result(3, standard_errors=errors)
+    result = make_result(3, errors_by_source=errors)
     wide = EffectsDisplay.from_result(result, level=0.999).plot().ax_.get_xlabel()
     assert "line: 99.9 % interval" in wide
     assert "interval" not in make_result(3).plot().ax_.get_xlabel()
@@ -206,8 +206,8 @@ def test_unknown_image_type_leaves_the_old_file(tmp_path):
 
 
 def test_at_least_one_bar():
-    with pytest.raises(ValueError, match="max_players must be at least 1, got 0"):
-        make_result().plot(max_players=0)
+    with pytest.raises(ValueError, match="max_inputs must be at least 1, got 0"):
+        make_result().plot(max_inputs=0)
 
 
 def test_missing_matplotlib_names_the_install(monkeypatch):

@@ -176,7 +176,7 @@ def test_mdi_preset_gives_the_shares(independent):
     model = ShapleyEffects.preset("mdi", estimator=forest).fit(X, y)
     assert_allclose(model.effects_, MDIValues(Problem.of(X, y), forest).shares, rtol=1e-9)
     assert_allclose(model.effects_.sum(), model.explained_variance_)
-    assert model.result_.standard_error is None
+    assert model.result_.standard_errors is None
     assert any("in sample" in note for note in model.result_.notes)
 
 
@@ -255,7 +255,7 @@ def test_total_sobol_and_leave_one_out_go_together():
     for settings, message in (
         (
             {"solver": "total_sobol"},
-            "needs a design of all players but one, not 'gaussian_process'",
+            "needs a design of all inputs but one, not 'gaussian_process'",
         ),
         (
             {"design": "leave_one_out", "solver": "permutations"},

@@ -30,9 +30,10 @@ def plain(tree):
     return SimpleNamespace(tree_=SimpleNamespace(**arrays))
 
 
-def projected(model, X, y, min_node_size=5, **settings):
+def projected(model, X, y, min_node_size=5, error="unbiased", **settings):
     grown = GrownForest.of_fitted(model, len(X))
-    return ProjectedForest(Problem.of(X, y, **settings), grown, min_node_size=min_node_size)
+    problem = Problem.of(X, y, **settings)
+    return ProjectedForest(problem, grown, min_node_size=min_node_size, error=error)
 
 
 def of_trees(trees, bags, n_columns=15):
@@ -95,7 +96,7 @@ def test_projection_is_algorithm_1_on_random_forests(case):
         y,
         sample_weight=weight,
         min_node_size=case["min_node_size"],
-        forest_error="plain",
+        error="plain",
     )
     subsets = random_subsets(rng, 4, case["p"])
     check_sums(prf, subsets, [plain(tree) for tree in model.estimators_], weight)
@@ -134,7 +135,7 @@ def test_cells_of_all_sizes(n, n_columns, n_outputs, seed):
     model = RandomForestRegressor(1, max_features=0.4, min_samples_leaf=2, random_state=seed).fit(
         X, y[:, 0]
     )
-    prf = projected(model, X, y, min_node_size=3, forest_error="plain")
+    prf = projected(model, X, y, min_node_size=3, error="plain")
     if (n, seed) == (3000, 0):
         feature, threshold = prf.forest.feature, prf.forest.threshold
         assert max(len(np.unique(threshold[feature == j])) for j in range(n_columns)) > 253
@@ -157,7 +158,7 @@ def test_many_distinct_values_take_wide_codes():
     X = rng.normal(size=(70_000, 2))
     y = X[:, 0] + rng.normal(size=len(X))
     model = RandomForestRegressor(1, min_samples_leaf=2000, random_state=0).fit(X, y)
-    wide = projected(model, X, y, min_node_size=2000, forest_error="plain")
+    wide = projected(model, X, y, min_node_size=2000, error="plain")
     assert wide._ranked.codes.dtype == np.uint32
     # The values between two thresholds do not matter: code them as one.
     threshold, feature = wide.forest.threshold, wide.forest.feature
@@ -168,9 +169,10 @@ def test_many_distinct_values_take_wide_codes():
     )
     coarse_forest = replace(wide.forest, threshold=coarse_threshold.astype(float))
     narrow = ProjectedForest(
-        Problem.of(coarse, y, forest_error="plain"),
+        Problem.of(coarse, y),
         GrownForest(coarse_forest, wide.bags, CategoryOrders.none()),
         min_node_size=2000,
+        error="plain",
     )
     assert narrow._ranked.codes.dtype == np.uint16
     subsets = Subsets.from_indices([[0], [1], [0, 1]], 2)
@@ -205,7 +207,7 @@ def test_all_variables_give_the_forest_itself(model, missing):
     prf = projected(model, X, exp.y)
     out_of_bag = prf.predict(Subsets.full(15))[0, :, 0]
     np.testing.assert_allclose(out_of_bag, model.oob_prediction_, atol=1e-9)
-    plain_error = projected(model, X, exp.y, forest_error="plain").values(Subsets.full(15)).v[0]
+    plain_error = projected(model, X, exp.y, error="plain").values(Subsets.full(15)).v[0]
     variance = exp.y.var(ddof=1)
     assert plain_error == pytest.approx(
         1 - np.mean((exp.y - model.oob_prediction_) ** 2) / variance
@@ -228,7 +230,7 @@ def test_new_rows_are_predicted_by_every_tree():
 def test_a_row_in_every_bag_has_no_prediction_and_is_left_out():
     exp = experiment_1a(n=50, random_state=0)
     model = RandomForestRegressor(3, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
-    prf = projected(model, exp.X, exp.y, forest_error="plain")
+    prf = projected(model, exp.X, exp.y, error="plain")
     m = prf.predict(Subsets.full(15))[0, :, 0]
     never = (prf.bags > 0).all(axis=0)
     assert never.any()
@@ -272,8 +274,7 @@ def test_the_unbiased_error_is_that_of_the_infinite_forest():
 
     def evaluate(start, stop, error):
         grown = of_trees(model.estimators_[start:stop], bags[start:stop])
-        problem = Problem.of(exp.X, exp.y, forest_error=error)
-        return ProjectedForest(problem, grown).values(subsets)
+        return ProjectedForest(Problem.of(exp.X, exp.y), grown, error=error).values(subsets)
 
     large = evaluate(0, n_trees, "unbiased").v
     for error in ("unbiased", "plain"):
@@ -314,7 +315,7 @@ def test_one_tree_has_no_unbiased_error():
     model = RandomForestRegressor(1, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     with pytest.raises(ValueError, match=r"No row is out of bag in two trees: grow more trees"):
         projected(model, exp.X, exp.y)
-    of_one = projected(model, exp.X, exp.y, forest_error="plain")
+    of_one = projected(model, exp.X, exp.y, error="plain")
     assert np.isfinite(of_one.values(Subsets.full(15)).v)
 
 
@@ -324,8 +325,7 @@ def test_a_shift_of_y_leaves_the_values(error):
     model = RandomForestRegressor(10, min_samples_leaf=5, random_state=0).fit(exp.X, exp.y)
     subsets = Subsets.from_indices([range(15), [0, 2], [9]], 15)
     far, near = (
-        projected(model, exp.X, exp.y + shift, forest_error=error).values(subsets).v
-        for shift in (1e7, 0)
+        projected(model, exp.X, exp.y + shift, error=error).values(subsets).v for shift in (1e7, 0)
     )
     np.testing.assert_allclose(far, near, atol=1e-7)
 

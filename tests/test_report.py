@@ -183,7 +183,7 @@ def test_digits_follow_small_effects():
     result = rich_result()
     tiny = dataclasses.replace(
         result, effects=result.effects / 500, raw_effects=result.raw_effects / 500,
-        explained_variance=0.0012, covariance=result.covariance / 500**2, standard_errors=None,
+        explained_variance=0.0012, covariance=result.covariance / 500**2, errors_by_source=None,
     )  # fmt: skip
     rows = re.findall(r"<tr data-place.*?</tr>", render(tiny), re.S)
     numbers = re.findall(r'<td class="number">([\d.]+)</td>', rows[0])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from results import rich_result
 
 from shaff.data.summary import DataSummary
-from shaff.results.effects import FORMAT_VERSION, EffectsResult, load_result
+from shaff.results.effects import EffectsResult
+from shaff.results.files import load_result
 
 
 def make_result(p=4, **changes):
@@ -38,7 +39,7 @@ def full_result(p=4):
         p,
         first_order=rng.standard_normal(p),
         total=rng.standard_normal(p),
-        standard_errors=errors,
+        errors_by_source=errors,
         covariance=np.diag(sum(error**2 for error in errors.values())),
         explained_variance_error=0.012,
         random_state=3,
@@ -92,7 +93,7 @@ def test_copies_are_the_same_and_still_read_only(clone):
     result = rich_result()
     twin = clone(result)
     assert_same(result, twin)
-    for array in (twin.effects, twin.covariance, twin.standard_errors["data"]):
+    for array in (twin.effects, twin.covariance, twin.errors_by_source["data"]):
         assert not array.flags.writeable
 
 
@@ -107,23 +108,23 @@ def test_wrong_shapes_are_named(field, value):
 
 def test_unknown_error_source_is_named():
     with pytest.raises(ValueError, match="luck"):
-        make_result(2, standard_errors={"luck": [0.1, 0.1]})
+        make_result(2, errors_by_source={"luck": [0.1, 0.1]})
 
 
 def test_standard_error_adds_the_sources_in_quadrature():
     errors = {"data": [0.3, 0.0], "design": [0.4, 0.1]}
-    result = make_result(2, standard_errors=errors)
-    assert result.standard_error == pytest.approx([0.5, 0.1])
-    assert make_result(2).standard_error is None
+    result = make_result(2, errors_by_source=errors)
+    assert result.standard_errors == pytest.approx([0.5, 0.1])
+    assert make_result(2).standard_errors is None
 
 
 def test_covariance_decides_the_total_error():
     result = make_result(2, covariance=[[0.04, 0.01], [0.01, 0.09]])
-    assert result.standard_error == pytest.approx([0.2, 0.3])
+    assert result.standard_errors == pytest.approx([0.2, 0.3])
 
 
 def test_interval_is_normal_around_the_raw_effects():
-    result = make_result(2, raw_effects=[0.0, 0.5], standard_errors={"data": [0.1, 0.2]})
+    result = make_result(2, raw_effects=[0.0, 0.5], errors_by_source={"data": [0.1, 0.2]})
     low, high = result.confidence_interval(0.95)
     assert low == pytest.approx([-0.19600, 0.10801], abs=1e-5)
     assert high == pytest.approx([0.19600, 0.89199], abs=1e-5)
@@ -157,7 +158,7 @@ def test_summary_leaves_out_what_is_not_known():
 
 
 def test_summary_joins_the_players_past_the_limit():
-    text = make_result(4).summary(max_players=2)
+    text = make_result(4).summary(max_inputs=2)
     assert "... and 2 more with 0.100 together" in text
     assert "x1" not in text
 
@@ -350,10 +351,10 @@ def test_json_keeps_every_bit(values, total):
     # All NaN are one: JSON has no payloads.
     array = np.array([np.nan if value != value else value for value in values])
     result = make_result(len(array), raw_effects=array, first_order=array, total=array)
-    result = dataclasses.replace(result, standard_errors={"design": array})
+    result = dataclasses.replace(result, errors_by_source={"design": array})
     back = load_result(result.to_json())
     assert bits(back.raw_effects) == bits(array)
-    assert bits(back.standard_errors["design"]) == bits(array)
+    assert bits(back.errors_by_source["design"]) == bits(array)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +375,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == FORMAT_VERSION
+    assert content["format_version"] == 5
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 

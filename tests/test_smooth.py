@@ -15,7 +15,7 @@ from shaff.values.smooth import anova_ridge
 from shaff.values.smooth.anova_ridge import anova_models
 from shaff.values.smooth.basis import Ranks
 from shaff.values.smooth.kernel import KernelRidge, Likelihood, find_theta
-from shaff.values.smooth.leave_out import PENALTIES, Spectrum, Target, choose, leave_out
+from shaff.values.smooth.leave_out import PENALTIES, LeaveOutTarget, Spectrum, choose, leave_out
 from shaff.values.smooth.smooth_values import SmoothValues
 
 MODELS = ("anova", "kernel")
@@ -64,7 +64,9 @@ def mixed(n: int = 90, seed: int = 0) -> tuple[FloatArray, FloatArray, BoolArray
     return X, y[:, None], np.array([False, False, True, True])
 
 
-def refit(features: FloatArray, target: Target, penalty: float, left: BoolArray) -> FloatArray:
+def refit(
+    features: FloatArray, target: LeaveOutTarget, penalty: float, left: BoolArray
+) -> FloatArray:
     """Residuals of the rows that are left out: ridge with a free intercept, solved plainly."""
     w = np.where(left, 0.0, target.weight)
     A = np.column_stack([np.ones(len(w)), features.T])
@@ -86,7 +88,7 @@ def test_closed_form_is_a_refit_without_the_rows(n_features: int, idle: bool, gr
     n = 60
     weight = rng.integers(0 if idle else 1, 4, n).astype(float)
     units = None if grouped is None else np.arange(n) // grouped
-    target = Target.of(rng.standard_normal((n, 2)), weight, units)
+    target = LeaveOutTarget.of(rng.standard_normal((n, 2)), weight, units)
     features = centred(rng.standard_normal((n_features, n)) / 3, weight)
     penalties = np.array([1e-3, 0.1, np.inf])
     out = leave_out(Spectrum.of(features, target), target, penalties)
@@ -101,7 +103,7 @@ def test_closed_form_is_a_refit_without_the_rows(n_features: int, idle: bool, gr
 def test_leverage_turns_squares_into_residual_times_error() -> None:
     """e^2 (1 - h) summed over a unit is e times the residual of the fit with the unit."""
     rng = np.random.default_rng(1)
-    target = Target.of(rng.standard_normal((60, 2)), row_groups=np.arange(60) // 4)
+    target = LeaveOutTarget.of(rng.standard_normal((60, 2)), row_groups=np.arange(60) // 4)
     features = centred(rng.standard_normal((20, 60)), target.weight)
     out = leave_out(Spectrum.of(features, target), target, np.array([0.01]))
     fit = refit(features, target, 0.01, np.zeros(60, dtype=bool))
@@ -117,7 +119,7 @@ def test_leverage_turns_squares_into_residual_times_error() -> None:
 def test_a_row_has_no_say_in_its_own_penalty() -> None:
     rng = np.random.default_rng(0)
     y, folds = rng.standard_normal((40, 1)), np.arange(40) % 4
-    target = Target.of(y, fold_of=folds)
+    target = LeaveOutTarget.of(y, fold_of=folds)
     models = [leave_out(Spectrum.of(rng.standard_normal((6, 40)), target), target)]
     before = choose(models, target)
     models[0].residuals[:, folds == 2] *= rng.uniform(0.5, 2, (len(PENALTIES), 1, 1))
@@ -176,7 +178,7 @@ def test_predictions_at_new_rows_are_those_of_the_fit() -> None:
 def test_kernel_predicts_the_mean_of_its_two_fits() -> None:
     """The residual of a fit is e (1 - h)."""
     X, y = draw(80)
-    target = Target.of(y)
+    target = LeaveOutTarget.of(y)
     ridge = KernelRidge(X, target, np.zeros(4, dtype=bool), 0)
     fits = []
     for theta in ridge.thetas:
@@ -264,7 +266,7 @@ def test_groups_cannot_be_recognised() -> None:
 def test_many_columns_stay_within_their_room() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 300))
-    target = Target.of(X[:, :1] ** 2)
+    target = LeaveOutTarget.of(X[:, :1] ** 2)
     models = anova_models(X, target, np.zeros(300, dtype=bool))
     assert all(model.n_features <= anova_ridge.MAX_FEATURES for model in models)
 
@@ -273,7 +275,7 @@ def test_a_strong_pair_is_found_among_many() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (500, 20))
     y = np.cos(6 * X[:, 3]) * np.cos(6 * X[:, 11]) + 0.1 * rng.standard_normal(500)
-    target = Target.of(y[:, None])
+    target = LeaveOutTarget.of(y[:, None])
     found = anova_models(X, target, np.zeros(20, dtype=bool))[2]._products
     assert ((found.first == 3) & (found.second == 11)).sum() == 25
     assert len(found) <= 75
@@ -297,7 +299,7 @@ def test_gradient_of_the_likelihood() -> None:
 def test_relevance_of_columns() -> None:
     X, y = draw(200)
     X = np.column_stack([X, X[:, 1]])
-    target = Target.of(y[:, :1])
+    target = LeaveOutTarget.of(y[:, :1])
     for theta in KernelRidge(X, target, np.zeros(5, dtype=bool), 0).thetas:
         assert theta[3] < theta[[0, 1, 2]].min()
         np.testing.assert_allclose(theta[1], theta[4], rtol=1e-3)

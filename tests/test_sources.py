@@ -17,6 +17,7 @@ import zstandard
 import shaff.data.sources.packed
 from shaff.data.sources.files import Source, read_source, with_types
 from shaff.errors import InputError
+from shaff.fitting.notes.reading import sentence
 
 N = 30
 ROWS = pl.DataFrame(
@@ -27,6 +28,11 @@ ROWS = pl.DataFrame(
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+def notes(table):
+    """Sentences about how a table was read."""
+    return tuple(map(sentence, table.remarks))
 
 
 def zipped(content):
@@ -92,17 +98,17 @@ def test_every_kind_holds_the_same_rows(name):
     table = with_types(read_source(Source((Path(name),))))
     assert table.n_rows == N
     frame = table.frame.select(ROWS.columns)
-    assert frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
+    assert frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
 
 
 def test_a_guessed_encoding_is_said_and_can_be_named():
     Path("a.csv").write_bytes("é,b\nà,1\n".encode("cp1250", "replace"))
     table = read_source(Source((Path("a.csv"),)))
-    assert table.notes == ("Read as Windows-1252 (Latin-1) text, since it is not UTF-8.",)
+    assert notes(table) == ("Read as Windows-1252 (Latin-1) text, since it is not UTF-8.",)
     Path("b.csv").write_bytes("město,b\nPlzeň,1\n".encode("cp1250"))
     named = read_source(Source((Path("b.csv"),), encoding="cp1250"))
     assert named.frame.columns == ["město", "b"]
-    assert named.notes == ()
+    assert named.remarks == ()
     with pytest.raises(InputError, match="'klingon' is no encoding"):
         read_source(Source((Path("b.csv"),), encoding="klingon"))
 
@@ -111,8 +117,8 @@ def test_several_files_are_one_table():
     ROWS[:20].write_csv("a.csv")
     ROWS[20:].select("n", "town", "größe").write_csv("b.csv")
     table = with_types(read_source(Source((Path("a.csv"), Path("b.csv")))))
-    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.selection({"n": pl.Int64}))
-    assert table.notes == ("Read from 2 files.",)
+    assert table.frame.cast({"n": pl.Int64}).equals(ROWS.cast({"n": pl.Int64}))
+    assert notes(table) == ("Read from 2 files.",)
     ROWS.drop("town").write_csv("c.csv")
     with pytest.raises(InputError, match=r"a.csv has the column 'town', c.csv has not"):
         read_source(Source((Path("a.csv"), Path("c.csv"))))
@@ -144,8 +150,22 @@ def test_long_tables_are_sampled_while_they_are_read(name):
     rows = table.frame["n"].to_list()
     assert (len(rows), table.n_rows) == (10, N)
     assert rows == sorted(set(rows))
-    assert "sample of 10 of the 30 rows" in table.notes[0]
+    assert "sample of 10 of the 30 rows" in notes(table)[0]
     assert read_source(Source((Path(name),)), max_rows=10, seed=3).frame["n"].to_list() == rows
+
+
+@pytest.mark.parametrize("name", ["a.sqlite", "a.duckdb", "a.parquet", "a.feather"])
+def test_rows_of_one_group_are_sampled_together(name):
+    WRITERS[name](name)
+    source, found = Source((Path(name),)), set()
+    for seed in range(8):
+        towns = read_source(source, max_rows=20, seed=seed, row_groups="town").frame["town"]
+        assert set(towns.value_counts()["count"]) == {10}
+        assert towns.n_unique() == 2
+        found |= set(towns)
+    assert found == {"Rom", "Öslo", "Bern"}
+    # Refused by those who know the option's name.
+    assert read_source(source, max_rows=20, row_groups="twon").frame.height == 20
 
 
 # Databases ----------------------------------------------------------------------------------------

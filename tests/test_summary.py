@@ -165,7 +165,7 @@ def test_many_inputs_are_not_listed():
     p = 40
     result = rich_result(
         [f"x{j}" for j in range(p)], effects=np.full(p, 0.015), raw_effects=np.full(p, 0.015),
-        first_order=None, total=None, standard_errors=None, covariance=None, p_values=None,
+        first_order=None, total=None, errors_by_source=None, covariance=None, p_values=None,
     )  # fmt: skip
     assert headline(result).startswith("Many inputs matter: it takes 32 of 40")
 
@@ -187,7 +187,7 @@ def test_the_notebook_view_has_headline_bars_and_escaped_names():
     assert "<img" not in page
     assert page.count("background:#") == 5
     assert headline(rich_result()) in result_html(rich_result())
-    assert "nan" not in result_html(rich_result(p_values=None, standard_errors=None))
+    assert "nan" not in result_html(rich_result(p_values=None, errors_by_source=None))
 
 
 def test_the_fitted_estimator_shows_diagram_and_result(fitted):

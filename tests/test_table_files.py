@@ -7,6 +7,7 @@ import pytest
 
 from shaff.data.sources.files import Source, read_source, with_types
 from shaff.errors import InputError
+from shaff.fitting.notes.reading import sentence
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def read(tmp_path):
         said = {}
         for name in columns:
             part = with_types(replace(raw, frame=raw.frame.select(name)), order=order)
-            if part.notes:
-                said[name] = part.notes[0].removeprefix(f"Column {name!r} ")
+            if part.remarks:
+                said[name] = sentence(part.remarks[0]).removeprefix(f"Column {name!r} ")
         frame = with_types(raw, order=order).frame
         return {name: frame[name].to_list() for name in columns}, said
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from shaff import ShapleyEffects
+from shaff import ForestValues, ShapleyEffects
 from shaff.datasets import experiment_1a
 from shaff.trees.bags import forest_bags
 from shaff.trees.growing import grow_forest
@@ -40,9 +40,8 @@ def test_bags_hold_half_of_the_rows_once(data):
 def test_everything_known_gives_the_trees_own_predictions(data):
     """The stopping rule of the projection is gamma, as in the trees, so it never fires first."""
     forest = theory_forest(max_samples=0.5).fit(data.X, data.y)
-    model = ShapleyEffects.from_fitted(
-        forest, data.X, data.y, rows="training", forest_error="plain", random_state=0
-    )
+    plain = ForestValues(forest, error="plain")
+    model = ShapleyEffects.from_fitted(plain, data.X, data.y, rows="training", random_state=0)
     out = forest_bags(forest, 400) == 0
     by_tree = np.array([tree.predict(data.X) for tree in forest.estimators_])
     predicted = (by_tree * out).sum(axis=0) / out.sum(axis=0)

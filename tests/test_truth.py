@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from boosters import catboost, hist_gradient_boosting, lightgbm, xgboost
 
-from shaff import ShapleyEffects, load_result
+from shaff import ForestValues, ShapleyEffects, load_result
 from shaff.data.problem import Problem
 from shaff.designs import find_design
 from shaff.protocols import DesignContext
@@ -64,7 +64,8 @@ def test_leaving_one_row_out_and_learning_nothing_explains_0():
 
 def test_published_systems_keep_the_sample_variance():
     X, y = wavy(100)
-    forest = make_values("forest", Problem.of(X, y, random_state=0, forest_error="plain")).values
+    plain = ForestValues(error="plain")
+    forest = make_values(plain, Problem.of(X, y, random_state=0)).values
     assert forest.outcome.variance == pytest.approx(y.var(ddof=1))
 
 
@@ -143,8 +144,8 @@ def test_the_default_averages_learners_and_splits():
     X, y = wavy(150)
     result = ShapleyEffects(random_state=0, n_subsets=14).fit(X, y).result_
     assert result.estimator == "stack"
-    assert set(result.standard_errors) == {"data", "design", "ensemble", "algorithm"}
-    assert (result.standard_errors["algorithm"] > 0).all()
+    assert set(result.errors_by_source) == {"data", "design", "ensemble", "algorithm"}
+    assert (result.errors_by_source["algorithm"] > 0).all()
     assert result.explained_variance > result.plain_explained_variance
 
 
@@ -179,8 +180,8 @@ def test_runs_tell_the_luck_of_the_seed():
     X, y = wavy(120)
     fits = [ShapleyEffects(random_state=seed, n_subsets=14).fit(X, y).result_ for seed in range(5)]
     spread = np.std([r.raw_effects for r in fits], axis=0, ddof=1)
-    stated = np.mean([r.standard_errors["algorithm"] for r in fits], axis=0)
-    total = np.mean([r.standard_error for r in fits], axis=0)
+    stated = np.mean([r.errors_by_source["algorithm"] for r in fits], axis=0)
+    total = np.mean([r.standard_errors for r in fits], axis=0)
     assert np.sqrt((spread**2).sum() / (stated**2).sum()) < 2.5
     assert np.sqrt((spread**2).sum() / (total**2).sum()) < 0.35
 
@@ -192,7 +193,7 @@ def result(**more):
     settings = {
         "names": ("a", "b"), "effects": [0.4, 0.0], "raw_effects": [0.4, -0.3],
         "explained_variance": 0.4, "n_rows": 99, "n_subsets": 2, "estimator": "stack",
-        "design": "exhaustive", "solver": "least_squares", "standard_errors": {"data": [0.1, 0.1]},
+        "design": "exhaustive", "solver": "least_squares", "errors_by_source": {"data": [0.1, 0.1]},
     }  # fmt: skip
     return EffectsResult(**{**settings, **more})
 
@@ -210,7 +211,7 @@ def test_upper_bound():
         with pytest.raises(ValueError, match="level must lie between 0 and 1"):
             result().upper_bound(bad)
     with pytest.raises(ValueError, match="no standard errors"):
-        result(standard_errors=None).upper_bound()
+        result(errors_by_source=None).upper_bound()
 
 
 def test_results_of_the_first_format_are_read():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import PredefinedSplit
 
-from shaff import ShapleyEffects
+from shaff import ForestValues, ShapleyEffects
 from shaff.data.problem import Problem, RawData, ReadingOptions, read_problem
 from shaff.gaussian_process.linear_game import linear_proxy
 from shaff.protocols import Effects, Values
@@ -65,11 +65,10 @@ def test_projected_forest_counts_weights_as_rows(rows, error, categorical):
         model, X, y[:, None], categorical=np.array(categorical), sample_weight=weight, seed=1
     )
     row_of = np.repeat(np.arange(N), weight)
-    settings = {"categorical": categorical, "forest_error": error}
-    weighted = ProjectedForest(Problem.of(X, y, sample_weight=weight, **settings), grown)
-    repeated = ProjectedForest(
-        Problem.of(X[row_of], y[row_of], **settings), replace(grown, bags=grown.bags[:, row_of])
-    )
+    by_weight = Problem.of(X, y, sample_weight=weight, categorical=categorical)
+    by_rows = Problem.of(X[row_of], y[row_of], categorical=categorical)
+    weighted = ProjectedForest(by_weight, grown, error=error)
+    repeated = ProjectedForest(by_rows, replace(grown, bags=grown.bags[:, row_of]), error=error)
     same_answers(weighted, repeated, row_of)
 
 
@@ -104,9 +103,9 @@ def test_whole_fits_agree_within_their_errors(rows, estimator):
     est = ShapleyEffects(estimator, random_state=0)
     one = est.fit(X, y, sample_weight=weight).result_
     other = est.fit(X[row_of], y[row_of], row_groups=row_of).result_
-    spread = np.hypot(one.standard_error, other.standard_error)
+    spread = np.hypot(one.standard_errors, other.standard_errors)
     assert (np.abs(one.raw_effects - other.raw_effects) < 2 * spread).all()
-    assert (np.abs(np.log2(one.standard_error / other.standard_error)) < 1).all()
+    assert (np.abs(np.log2(one.standard_errors / other.standard_errors)) < 1).all()
 
 
 @pytest.mark.parametrize("estimator", ["forest", "boosting"])
@@ -153,7 +152,7 @@ def test_rows_without_weight_are_as_if_absent(rows, estimator):
     one = est.fit(X, wild, sample_weight=weight).result_
     other = est.fit(X[there], y[there], sample_weight=weight[there]).result_
     np.testing.assert_array_equal(one.effects, other.effects)
-    np.testing.assert_array_equal(one.standard_error, other.standard_error)
+    np.testing.assert_array_equal(one.standard_errors, other.standard_errors)
     assert one.n_rows == there.sum()
 
 
@@ -185,8 +184,7 @@ def test_a_fitted_forest_has_its_weights_once(rows):
     X, y, weight = rows
     model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
-    reading = ReadingOptions(seed=0, forest_error="plain", all_rows=True)
-    problem = read_problem(RawData(X, y, weight), reading)
-    game = fitted_values(model, problem, "training")
+    problem = read_problem(RawData(X, y, weight), ReadingOptions(seed=0, all_rows=True))
+    game = fitted_values(ForestValues(model, error="plain"), problem, "training")
     predicted = game.values.predict(Subsets.full(3))[0, :, 0]
     np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

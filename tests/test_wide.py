@@ -13,7 +13,7 @@ from shaff import ShapleyEffects
 from shaff.data.problem import Problem, Views
 from shaff.errors import InputError
 from shaff.fitting.checks.twins import interchangeable
-from shaff.results.effects import load_result
+from shaff.results.files import load_result
 from shaff.screening import OTHERS, select_players, select_together
 from shaff.screening.choice import MOST
 from shaff.subsets import Subsets
@@ -131,7 +131,7 @@ def test_nothing_is_lost_and_nobody_has_nothing(result):
 
 
 def test_the_table_says_screened(result):
-    text = result.summary(max_players=90)
+    text = result.summary(max_inputs=90)
     assert text.count("at most") == result.is_screened.sum()
     assert "All others take part as one" in text
     again = load_result(result.to_json())

@@ -188,12 +188,10 @@ shaff::Interrupted interruption() {
 }
 
 // Worker threads are told through the shared cancel flag and never wait for the GIL.
-shaff::Interrupted interruption(const In<std::uint8_t>& cancel) {
+shaff::Interrupted interruption(const InOut<std::uint8_t>& cancel) {
   require(cancel.size() >= 1, "the cancel flag is empty");
-  const std::uint8_t* flag = cancel.data();
-  return [flag, signalled = interruption()] {
-    return *static_cast<const volatile std::uint8_t*>(flag) != 0 || signalled();
-  };
+  std::uint8_t* flag = cancel.data();
+  return [flag, signalled = interruption()] { return shaff::is_set(*flag) || signalled(); };
 }
 
 void finish(bool completed) {
@@ -243,7 +241,7 @@ void project_forest(const In<std::int64_t>& offsets, const In<std::int32_t>& fea
                     const In<std::uint8_t>& is_query, const In<double>& targets,
                     double min_node_size, std::size_t first_tree, std::size_t last_tree,
                     const In<std::uint64_t>& subsets, const InOut<double>& sum,
-                    const InOut<double>& sum_squares, const In<std::uint8_t>& cancel) {
+                    const InOut<double>& sum_squares, const InOut<std::uint8_t>& cancel) {
   const shaff::ForestView forest = forest_view(offsets, feature, cut, left, right, missing_left);
   const std::size_t n_rows = row_weight.size();
   require(codes.ndim() == 2 && codes.shape(1) == n_rows, "codes must be (n_columns, n_rows)");
@@ -323,7 +321,7 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
                      double learning_rate, double shrinkage, double max_features,
                      std::size_t min_samples_leaf, std::size_t max_leaf_nodes,
                      std::size_t first_tree, std::size_t n_trees, std::uint64_t seed,
-                     const InOut<double>& residual, const In<std::uint8_t>& cancel) {
+                     const InOut<double>& residual, const InOut<std::uint8_t>& cancel) {
   require(bins.ndim() == 2 && bins.shape(0) == n_bins.size(), "bins must be (n_columns, n_rows)");
   const std::size_t n_rows = bins.shape(1);
   require(n_rows <= std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
@@ -369,7 +367,7 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes,
                      const In<double>& weight, const In<std::uint64_t>& subsets,
                      double learning_rate, double shrinkage, const InOut<double>& residual,
-                     const In<std::uint8_t>& cancel, std::size_t n_first,
+                     const InOut<std::uint8_t>& cancel, std::size_t n_first,
                      const std::optional<InOut<double>>& half_train,
                      const std::optional<InOut<double>>& half_test) {
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
@@ -412,7 +410,8 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
     const In<std::int64_t>& set_offset, const In<std::uint64_t>& set_words,
     const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes, const In<double>& weight,
     const In<std::uint64_t>& subsets, double learning_rate, const In<double>& shrinkage,
-    const In<std::int64_t>& n_trees, const In<double>& residual, const In<std::uint8_t>& cancel) {
+    const In<std::int64_t>& n_trees, const In<double>& residual,
+    const InOut<std::uint8_t>& cancel) {
   require(codes.ndim() == 2, "codes must be (n_columns, n_train)");
   require(weight.ndim() == 2 && weight.shape(0) == shrinkage.size() &&
               weight.shape(1) == codes.shape(1),
@@ -443,7 +442,7 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
 }
 
 void predict_boosting(const shaff::BoostingSteps& steps, const In<std::uint16_t>& codes,
-                      const InOut<double>& out, const In<std::uint8_t>& cancel) {
+                      const InOut<double>& out, const InOut<std::uint8_t>& cancel) {
   require(codes.ndim() == 2 && codes.shape(0) == steps.n_columns(),
           "codes must be (n_columns, n_rows)");
   require(out.ndim() == 3 && out.shape(0) == steps.n_learners() &&

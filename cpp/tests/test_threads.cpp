@@ -1,7 +1,7 @@
 // The kernels as threads run them: shared trees and rows, results of their own, one cancel flag.
 // Built with the thread sanitizer it shows that they share nothing that is written.
 #include <atomic>
-#include <chrono>
+#include <latch>
 #include <thread>
 
 #include "check.hpp"
@@ -98,17 +98,23 @@ void check_cancel() {
   for (int t = 0; t < 2; ++t) tree_offset.push_back(3 * t);
   const shaff::BoostedTrees trees{feature,      threshold,  left, right,      missing_left,
                                   category_set, set_offset, {},   tree_offset};
-  std::atomic<bool> cancel = false;
+  std::uint8_t cancel = 0;
   std::atomic<std::size_t> n_ended = 0;
+  std::latch all_run(kThreads);
   std::thread ends_them([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    cancel = true;
+    all_run.wait();
+    std::atomic_ref<std::uint8_t>(cancel).store(1);
   });
   in_threads([&](std::size_t) {
     std::vector<double> residual(64 * kRows, 1.0);
     const shaff::BoostingRows rows{codes, weight, kRows};
-    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual, {},
-                                  [&] { return cancel.load(); }))
+    bool is_running = false;
+    const auto interrupted = [&] {
+      if (!is_running) all_run.count_down();
+      is_running = true;
+      return shaff::is_set(cancel);
+    };
+    while (shaff::replay_boosting(trees, rows, subsets, 1, {0.1, 1.0}, residual, {}, interrupted))
       continue;
     ++n_ended;
   });

@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from shaff.estimator import ShapleyEffects, shapley_effects
     from shaff.games import solve_game
     from shaff.many import explain_many
-    from shaff.results.effects import EffectsResult, load_result
+    from shaff.results.effects import EffectsResult
+    from shaff.results.files import load_result
     from shaff.results.local import LocalEffects
     from shaff.results.many import ManyEffects
+    from shaff.values.forest.setting import ForestValues
 
 __all__ = [
     "EffectsResult",
     "ForestPaths",
+    "ForestValues",
     "LocalEffects",
     "ManyEffects",
     "ShapleyEffects",
@@ -33,12 +36,13 @@ __all__ = [
 _HOMES = {
     "EffectsResult": "shaff.results.effects",
     "ForestPaths": "shaff.designs.forest_paths",
+    "ForestValues": "shaff.values.forest.setting",
     "LocalEffects": "shaff.results.local",
     "ManyEffects": "shaff.results.many",
     "ShapleyEffects": "shaff.estimator",
     "compare": "shaff.comparing",
     "explain_many": "shaff.many",
-    "load_result": "shaff.results.effects",
+    "load_result": "shaff.results.files",
     "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",
 }

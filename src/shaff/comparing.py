@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from shaff._util.typing import FloatArray, IntpArray
-from shaff._util.words import listed
 from shaff.errors import InputError, InputTypeError
 from shaff.estimator import ShapleyEffects
 from shaff.fitting.fitted_game import FittedGame
+from shaff.fitting.notes.comparison import left_out
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.subsets import Subsets
@@ -72,7 +72,7 @@ def compare(
         np.stack([estimates[1] - estimates[0], estimates[3] - estimates[2]]),
         np.sqrt(np.maximum(total, 0.0)),
         (str(labels[0]), str(labels[1])),
-        (f"Left out, since only one of the two has them by name: {listed(left)}.",) if left else (),
+        tuple(left_out(left)),
         first.library,
     )
 
@@ -81,7 +81,7 @@ def _result(given: Any, name: str) -> EffectsResult:
     result = getattr(given, "result_", given)
     if not isinstance(result, EffectsResult):
         raise InputTypeError(f"{name} is neither a result of shaff nor a fitted ShapleyEffects.")
-    if result.standard_error is None:
+    if result.standard_errors is None:
         raise InputError(f"{name} has no standard errors: there is nothing to compare it by.")
     return result
 
@@ -91,18 +91,18 @@ def _plays(result: EffectsResult, name: str) -> bool:
 
 
 def _variance(result: EffectsResult) -> FloatArray:
-    error = result.standard_error
+    error = result.standard_errors
     assert error is not None
     return np.asarray(error**2)
 
 
 def _fitted_game(given: Any) -> FittedGame:
-    played: FittedGame | None = getattr(given, "_fitted_game", None)
-    if played is None or not hasattr(played, "evaluator"):
+    game: FittedGame | None = getattr(given, "_fitted_game", None)
+    if game is None or not hasattr(game, "evaluator"):
         raise InputTypeError("same_rows=True needs the fitted estimators, not their results.")
-    if (played.selection.problem.n_given or 0) > len(played.selection.problem.X):
+    if (game.selection.problem.n_given or 0) > len(game.selection.problem.X):
         raise InputError("same_rows=True: a sample of the rows was explained; use max_rows=None.")
-    return played
+    return game
 
 
 def _shared(
@@ -110,18 +110,18 @@ def _shared(
 ) -> FloatArray:
     """Covariance of the two effects of each player by the rows that both rest on."""
     influences = []
-    for played, result, place in zip((a, b), results, places, strict=True):
-        full = Subsets.full(played.evaluator.n_players)
-        values = played.evaluator.evaluate(Subsets.concatenate([full, played.subsets]))
-        who = np.searchsorted(played.selection.kept, place)
-        psi = effect_influences(played.effects, values, who)
-        if psi is None or result.standard_errors is None:
+    for game, result, place in zip((a, b), results, places, strict=True):
+        full = Subsets.full(game.evaluator.n_players)
+        values = game.evaluator.evaluate(Subsets.concatenate([full, game.subsets]))
+        who = np.searchsorted(game.selection.kept, place)
+        psi = effect_influences(game.effects, values, who)
+        if psi is None or result.errors_by_source is None:
             raise InputError("same_rows=True: these values do not say what each row has done.")
         # As the error bars are: they allow for models that other rows would have given.
         given = np.sqrt(
-            [data_covariance(row[None], played.selection.problem.row_groups)[0, 0] for row in psi]
+            [data_covariance(row[None], game.selection.problem.row_groups)[0, 0] for row in psi]
         )
-        stated = result.standard_errors["data"][place]
+        stated = result.errors_by_source["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
         influences.append(psi * scale[:, None])
     one, other = influences

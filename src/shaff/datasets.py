@@ -1,7 +1,7 @@
 """The paper's experiments with their exact effects, and the data of the demo.
 
-Experiments 2 and 3 are specified in the paper. It prints neither the coefficients nor the
-covariance of experiment 1: those here (`COEFFICIENTS`, `Cov(X_i, X_j) = 0.5 ** |i - j|`) are ours.
+Experiments 2 and 3 are specified in the paper. It gives neither the coefficients nor the covariance
+of experiment 1: those here (`COEFFICIENTS`, `Cov(X_i, X_j) = 0.5 ** |i - j|`) are ours.
 In every experiment the noise is 5 % of the variance of y.
 """
 
@@ -31,13 +31,16 @@ class Experiment:
     Parameters
     ----------
     X : array or frame of shape (n, p)
+        Inputs.
     y : array of shape (n,)
-        Numbers, or labels of two classes.
+        Outcome: numbers, or labels of two classes.
     effects : float array of shape (p,)
         Exact Shapley effects; for numbers they sum to ``1 - NOISE_SHARE``.
     names : tuple of str
+        Names of the inputs.
     game : callable
-        Exact ``v(U)`` of a boolean matrix of shape (n_subsets, p).
+        ``game(masks)`` returns the exact ``v(U)`` of the rows of a boolean matrix of shape
+        (n_subsets, p).
 
     Examples
     --------
@@ -54,12 +57,12 @@ class Experiment:
     game: Callable[[BoolArray], FloatArray]
 
     def value(self, subsets: Subsets) -> FloatArray:
-        """Exact ``v(U)`` of each subset, shape (n_subsets,)."""
+        """Return the exact ``v(U)`` of each subset, shape (n_subsets,)."""
         return self.game(subsets.masks())
 
 
 def shapley_values(game: Callable[[BoolArray], FloatArray], n_players: int) -> FloatArray:
-    """Shapley values of a game by enumeration of its ``2 ** n_players`` subsets.
+    """Return the Shapley values of a game by enumeration of its ``2 ** n_players`` subsets.
 
     Examples
     --------
@@ -173,11 +176,13 @@ def discrete_experiment(
 
     Parameters
     ----------
-    n : int
-    binary : bool
+    n : int, default=5000
+        Number of rows.
+    binary : bool, default=False
         Whether y is "no" or "yes", drawn with probabilities that depend on the cell, instead of
         a number with 5 % noise.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
+        Seed of the draw.
 
     Returns
     -------
@@ -218,7 +223,7 @@ def discrete_experiment(
 
 
 def load_diabetes() -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
-    """Scikit-learn's diabetes data (442 rows, 10 columns): the demo. Returns X, y and names.
+    """Return X, y and names of scikit-learn's diabetes data (442 rows, 10 columns): the demo.
 
     Examples
     --------

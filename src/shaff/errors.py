@@ -1,4 +1,4 @@
-"""What is wrong with what a user gave: words, settings, data, files.
+"""Errors about what a user gave: settings, data, files.
 
 `InputError` is a `ValueError` and `InputTypeError` a `TypeError`, so code that catches those keeps
 working; `UserError` is both. Anything else that shaff raises is a bug of its own.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class UserError(Exception):
-    """One sentence that tells a user what to change.
+    """An error whose message is one sentence that tells the user what to change.
 
     Examples
     --------
@@ -32,16 +32,16 @@ class InputTypeError(UserError, TypeError):
 
 
 class WorkersLostError(UserError, RuntimeError):
-    """Workers that were lost again and again, and the work with them."""
+    """Worker processes were lost repeatedly, and their work with them."""
 
 
 class StorageError(UserError, OSError):
-    """A place that cannot be written to, or read."""
+    """A place that cannot be read or written."""
 
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """What another library finds wrong with the user's data is a user error too."""
+    """Turn errors of other libraries about the user's data into user errors."""
     try:
         yield
     except UserError:

@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shaff._util.typing import FloatArray, RandomState
 from shaff._util.warn import warn
+from shaff.data.named import by_name
 from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Problem, RawData, read_problem
+from shaff.data.remarks import Remark
 from shaff.data.sources.sampled import SampledData, ValueRows, draw
 from shaff.data.table import (
     Groups,
@@ -33,13 +35,14 @@ from shaff.data.table import (
 )
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
-from shaff.fitting.fit import explain
+from shaff.fitting.fit import Task
+from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
-from shaff.fitting.hints import with_hints
 from shaff.fitting.interactions import Budget, find_interactions, no_interactions
+from shaff.fitting.notes.reading import sentence
 from shaff.fitting.presets import find_preset
 from shaff.fitting.progress import with_progress
-from shaff.fitting.provenance import changed_settings, library_versions
+from shaff.fitting.provenance import Provenance, changed_settings
 from shaff.fitting.settings import Settings, check_budget
 from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.results.effects import EffectsResult
@@ -48,7 +51,16 @@ from shaff.results.local import LocalEffects
 from shaff.show.notebook import result_html
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
-from shaff.values.registry import estimator_for_all_rows, fitted_values, is_projectable, make_values
+from shaff.values.forest.setting import with_plain_error
+from shaff.values.registry import (
+    estimator_for_all_rows,
+    fitted_model,
+    fitted_values,
+    is_own,
+    is_projectable,
+    make_values,
+    model_of,
+)
 
 # Settings that change no result.
 _SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
@@ -64,73 +76,77 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : None, "auto", "forest", "boosting", "smooth", "stack", a model or a ValueSetting
-        What prices a subset of the inputs. "auto" (None) is the stack of ridge, forest, boosting
-        and smooth regressions, averaged over several splits, up to 5000 rows, and boosting beyond.
-        Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost)
-        are cloned, fitted and projected; any other model is fitted and its predictions are
-        explained through a surrogate.
-    design : str or ForestPaths, default="auto"
-        Which subsets are evaluated: "gaussian_process" ("auto"), "forest_paths" (the paper's),
-        "leverage", "monte_carlo", "antithetic", "orthogonal", "exhaustive", and the designs of
-        other systems, see `preset`.
+    estimator : None, str, model or ValueSetting, default=None
+        The learner that evaluates a subset of the inputs. None and "auto" mean the stack of ridge,
+        forest, boosting and smooth regressions, averaged over several splits, for up to 5000 rows,
+        and boosting for more. "forest", "boosting", "smooth" and "stack" name one of them.
+        Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are
+        cloned, fitted and projected. Any other model is fitted, and its predictions are explained
+        through a surrogate. `ForestValues` has the options of forests.
+    design : str or DesignSetting, default="auto"
+        How the subsets to evaluate are chosen. "auto" means "gaussian_process", which chooses the
+        subsets that tell most about the effects. "forest_paths" is the paper's design; "leverage",
+        "monte_carlo", "antithetic", "orthogonal" and "exhaustive" are others. See also `preset`.
     solver : {"auto", "gaussian_process", "least_squares", "permutations"}, default="auto"
-        How prices become effects; "auto" fits the design.
-    n_subsets : int or None
-        Evaluations of v to spend. None stops when the largest standard error that the design
-        leaves is under ``tol``, at 200 evaluations at the latest (15 a player, up to 400, if that
-        is more; 10 a player beyond).
-    tol : float or None
-        Largest standard error of an effect to aim for; None means half of the error of
-        v(all) that the rows leave, between 0.0003 and 0.003.
-    groups : dict or None
-        Name of a group to its columns: the group is one player. Other columns play alone.
-    categorical : "auto" or list of columns
-        Columns of categories. "auto": strings and categorical types.
-    cv : int, splitter or None
-        Folds of projected boosting; None means five. With a splitter "auto" takes boosting;
-        forests are measured out of bag and do without it.
-    n_jobs : int or None
-        Threads, -1 for all cores. The result is the same for any number.
-    random_state : int, RandomState or None
+        How the values of the subsets become effects. "auto" takes the solver that fits the design.
+    n_subsets : int or None, default=None
+        Number of subsets to evaluate. None stops as soon as the largest standard error due to the
+        design is below ``tol``, and at the latest after 200 evaluations; from 14 inputs on after 15
+        per input, up to 400; from 41 inputs on after 10 per input.
+    tol : float or None, default=None
+        Largest standard error of an effect, due to the design, that is aimed at. None means half of
+        the standard error of the explained variance due to the rows, between 0.0003 and 0.003.
+    groups : dict or None, default=None
+        Groups of inputs, as a mapping from the name of a group to its columns. A group has one
+        effect. Columns in no group stand for themselves.
+    categorical : "auto" or list of str or int, default="auto"
+        Columns that hold categories. "auto" means columns of strings and of categorical types.
+    cv : int, splitter or None, default=None
+        Folds of projected boosting. None means five. With a splitter, "auto" takes boosting.
+        Forests are measured out of bag and do not use it.
+    n_jobs : int or None, default=None
+        Number of threads; -1 means all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of everything random. The same integer gives the same bits.
     verbose : int, default=0
-        1 shows a progress bar with the time left.
-    forest_error : {"unbiased", "plain"}, default="unbiased"
-        "plain" is the out-of-bag error of the finite forest, as in the paper; "unbiased"
-        estimates that of an infinite forest.
+        With 1, progress bars with the time left are shown.
     max_rows : int or None, default=100_000
-        More rows than this are sampled (whole row groups), and all is computed on the sample: the
-        error bars are those of the sample, and a note says so. None uses all rows; of data that
-        need not fit in memory 100 000 are sampled then, and all are measured.
-    checkpoint : path or None
-        Folder in which evaluated subsets, and sums over rows that ``value_rows`` adds, are saved as
-        they come. A run that was stopped goes on from there, with the same result; it needs an
-        integer ``random_state``.
+        Tables with more rows are sampled (whole row groups), and everything is computed on the
+        sample: error bars are those of the sample, and a note says so. None uses all rows. Of data
+        that need not fit in memory, None samples 100 000 rows for the learners and measures all.
+    checkpoint : path or None, default=None
+        Folder in which the values of subsets, and the sums over rows that ``value_rows`` adds, are
+        saved as they come. A run that was stopped continues from there with the same result. It
+        needs an integer ``random_state``.
     screen : "auto", False or int, default="auto"
-        Of more than 25 players those that a screen keeps play by name, and all others play as
-        one. It looks at the training rows of each fold by itself, and keeps those that tests
-        find, the best 25 in any case. A number is how many each fold keeps. Whoever one fold
-        keeps plays; of more than 60 (or that number) those that tests find and those that most
-        folds keep. False turns it off.
+        Selection of inputs when there are more than 25. In each fold, a screen on its training rows
+        keeps the inputs that tests find, and at least 25; a number here is how many it keeps. An
+        input enters the game by name if any fold keeps it. If more than 60 (or that number) do,
+        only those that tests find and those that most folds keep enter by name. The remaining
+        inputs enter together, as one. False lets every input enter by name.
     value_rows : "sample", "all" or int, default="sample"
-        Rows that v is measured on when ``max_rows`` samples: those of the sample, all, or about so
-        many. Learners are grown on the sample in any case; other rows are read once, in blocks,
-        each predicted by the learner of one fold, and the error bars are those of all rows
-        measured. Boosting only, which "auto" then is.
+        Rows on which v is measured when ``max_rows`` draws a sample: those of the sample, all rows,
+        or about this many. The learners are grown on the sample in any case. Other rows are read
+        once, in blocks, and each is predicted by the learner of one fold; error bars are those of
+        all rows measured. Only boosting can do this, so "auto" means boosting then.
 
     Attributes
     ----------
-    effects_ : float array of shape (n_players,)
-        Non-negative, summing to ``explained_variance_`` (all 0 if that is not positive).
+    effects_ : float array of shape (n_inputs,)
+        The Shapley effects: non-negative, with the sum ``explained_variance_`` (all 0 if that is
+        not positive).
     feature_importances_ : float array of shape (n_columns,)
-        The effects, those of a group in equal parts, for `SelectFromModel` and `RFE`.
+        The effects per column, for `SelectFromModel` and `RFE`. The columns of a group have equal
+        parts of its effect.
     explained_variance_ : float
-        Share of the variance of y that all inputs explain, corrected for what the learner's own
-        variance takes; ``result_.plain_explained_variance`` is without that.
+        Share of the variance of y that all inputs explain on held-out rows, corrected for the
+        learner's own variance. ``result_.plain_explained_variance`` is without the correction.
     result_ : EffectsResult
+        Effects with error bars, tests, Sobol indices, notes, plots and the report.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of str
-        Only if X has column names.
+        Names of the columns, only if X has names.
 
     Examples
     --------
@@ -147,6 +163,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any = None,
+        *,
         design: str | DesignSetting = "auto",
         solver: str | SolverSetting = "auto",
         n_subsets: int | None = None,
@@ -157,7 +174,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
-        forest_error: str = "unbiased",
         max_rows: int | None = 100_000,
         checkpoint: str | os.PathLike[str] | None = None,
         screen: str | bool | int = "auto",
@@ -174,7 +190,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.forest_error = forest_error
         self.max_rows = max_rows
         self.checkpoint = checkpoint
         self.screen = screen
@@ -182,12 +197,12 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
-        """The paper's SHAFF: forest paths, projected forest, constrained least squares.
+        """Make the paper's SHAFF: forest paths, projected forest, constrained least squares.
 
-        500 draws, 500 trees, a third of the variables per node, at least 5 rows a leaf, the plain
+        500 draws, 500 trees, a third of the variables per node, at least 5 rows per leaf, the plain
         out-of-bag error and the printed weights. ``settings`` override any of it; pass
         ``estimator=RandomForestRegressor(500, max_features=1.0, min_samples_leaf=5)`` for
-        experiment 1b.
+        experiment 1b. Another forest keeps the plain error; `ForestValues` can change it.
 
         Examples
         --------
@@ -199,24 +214,26 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             "estimator": paper_forest(),
             "design": ForestPaths(n_draws=500, paired_weights="published"),
             "solver": "least_squares",
-            "forest_error": "plain",
+            **settings,
         }
-        return cls(**{**published, **settings})
+        return cls(**{**published, "estimator": with_plain_error(published["estimator"])})
 
     @classmethod
-    def preset(cls, name: str, options: Mapping[str, Any] | None = None, **settings: Any) -> Self:
-        """Another system of the paper's Table 1, by name, from the same three steps.
+    def preset(
+        cls, name: str, *, options: Mapping[str, Any] | None = None, **settings: Any
+    ) -> Self:
+        """Make another system of the paper's Table 1, by name, from the same three steps.
 
         Parameters
         ----------
         name : str
             "song", "kernel_shap", "tree_shap", "aas_gaussian", "aas_copula", "aas_empirical",
             "sage", "broto", "broto_sampled", "williamson", "covert_lee", "mdi" or "sobol_mda".
-        options : dict or None
-            Of the value function, such as ``{"n_background": 100}``.
+        options : dict or None, default=None
+            Options of the value function, such as ``{"n_background": 100}``.
         **settings
-            Of `ShapleyEffects`, over those of the preset; ``estimator`` is the model that the
-            system fits, by default the forest of the paper.
+            Parameters of `ShapleyEffects`, which override those of the preset. ``estimator`` is the
+            model that the system fits, by default the forest of the paper.
 
         Examples
         --------
@@ -236,30 +253,40 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         model: Any,
         X: Any,
         y: Any = None,
+        *,
         rows: str = "held_out",
         sample_weight: Any = None,
         row_groups: Any = None,
         n_labelled: int | None = None,
         **settings: Any,
     ) -> Self:
-        """Effects from a model that has been fitted already.
+        """Compute effects with a model that has been fitted already.
 
         Parameters
         ----------
-        model : fitted forest, booster or other model
-            Trees keep their structure; what they predict is computed again from these rows. Any
-            other model labels the rows, and the labels are explained. A booster that was fitted
-            on a frame with categories takes such a frame.
-        X, y : the rows
-            Models other than forests and boosters need no y.
-        rows : {"held_out", "training"}
-            Whether the model has not seen the rows, or they are a forest's training rows: then
-            each row is predicted by the trees that have it out of bag.
-        n_labelled : int or None
-            Rows that a model other than a forest or booster labels: those of X, and further ones
-            drawn between neighbouring rows (`shaff.values.models.resampling.resample_rows`).
+        model : fitted forest, booster or other model, or ForestValues of a fitted forest
+            The trees of forests and boosters keep their structure; what they predict is computed
+            again from these rows. Any other model labels the rows, and its labels are explained. A
+            booster that was fitted on a frame with categories takes such a frame.
+        X : array or frame of shape (n_rows, n_columns)
+            Rows with the columns that the model was fitted on.
+        y : array of shape (n_rows,), name of a column of X, or None, default=None
+            The outcome. Models other than forests and boosters do not need it.
+        rows : {"held_out", "training"}, default="held_out"
+            Whether the model has not seen the rows, or they are a forest's training rows. In the
+            latter case each row is predicted by the trees that have it out of bag.
+        sample_weight, row_groups : arrays of shape (n_rows,), names or None, default=None
+            As in `fit`.
+        n_labelled : int or None, default=None
+            Number of rows that a model other than a forest or booster labels: those of X, and
+            further ones drawn between neighbouring rows. None means those of X.
         **settings
-            Of `ShapleyEffects`.
+            Parameters of `ShapleyEffects`.
+
+        Returns
+        -------
+        ShapleyEffects
+            A fitted estimator.
 
         Examples
         --------
@@ -279,7 +306,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
                 "A bare Booster does not say what it was fitted to: pass the scikit-learn model of "
                 "its library, such as LGBMRegressor or XGBRegressor."
             )
-        self, X, y = cls(estimator=model, **settings), collected(X), collected(y)
+        self = cls(estimator=model, **settings)
+        X, y, *weights = by_name(RawData(collected(X), collected(y), sample_weight, row_groups))
+        values, model = model, fitted_model(model)
         if y is None and not is_projectable(model):
             y = np.zeros(len(X))  # in the place of what the model will say
         if is_projectable(model) and is_frame(X):
@@ -290,64 +319,68 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             X = recode(X, codes)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
-        drawn = SampledData(RawData(X, y, sample_weight, row_groups), resolved.reading)
+        sampled = SampledData(RawData(X, y, *weights), resolved.reading)
 
         def make(problem: Problem) -> Game:
-            return fitted_values(model, problem, rows, n_labelled)
+            return fitted_values(values, problem, rows, n_labelled)
 
-        self._explain(drawn, resolved, make, model)
+        self._run(sampled, resolved, make, model)
         self._codes = codes
         return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
-        """Compute the effects of the columns (or groups) of X on y.
+        """Compute the effects of the columns (or groups of columns) of X on y.
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_columns), or a lake
-            Of numpy, scipy, pandas, polars or pyarrow. Missing values (NaN, null) are kept as
-            such. Sparse matrices are made dense. Or data that need not fit in memory, which are
-            read in blocks: a parquet file or a folder of them by its path, a LazyFrame of polars, a
+        X : array, sparse matrix or frame of shape (n_rows, n_columns), or path
+            A table of numpy, scipy, pandas, polars or pyarrow. Missing values (NaN, null) are kept
+            as such. Sparse matrices are made dense. Data that need not fit in memory are read in
+            blocks: the path of a parquet file or of a folder of them, a LazyFrame of polars, a
             Dataset of pyarrow, a frame of dask, a relation of DuckDB.
-        y : array of shape (n_rows,) or (n_rows, n_outputs), or name
-            Numbers, or labels of classes: then v is the explained variance of their indicators. Of
-            a lake the name of its column, or several names.
-        sample_weight : array of shape (n_rows,) or None, or name
-        row_groups : array of shape (n_rows,) or None, or name
-            Rows that belong together (one patient, one day): never on both sides of a split.
+        y : array of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X
+            The outcome: numbers, or labels of classes, of which v is the explained variance of
+            their indicators. A name, or a list of names, takes columns out of X.
+        sample_weight : array of shape (n_rows,), name or None, default=None
+            Weights of the rows, or the name of the column that holds them.
+        row_groups : array of shape (n_rows,), name or None, default=None
+            Labels of rows that belong together (one patient, one day), or the name of the column
+            that holds them. Such rows are never on both sides of a split.
 
         Returns
         -------
         self
-            When fit fails or is interrupted, it is left as it was before.
+            The estimator. When fit fails or is interrupted, it is left as it was before.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from shaff import ShapleyEffects
+        >>> from shaff.datasets import load_diabetes
+        >>> X, y, names = load_diabetes()
+        >>> table = pd.DataFrame(X, columns=names).assign(progression=y)
+        >>> est = ShapleyEffects("forest", random_state=0).fit(table, "progression")
+        >>> est.result_.target, est.n_features_in_
+        ('progression', 10)
         """
-        as_classes = hasattr(self.estimator, "fit") and is_classifier(self.estimator)
-        with _all_or_nothing(self):
-            settings = self._resolve(as_classes)
-            drawn = draw(
-                RawData(X, y, sample_weight, row_groups), settings.reading, settings.value_rows
-            )
-            if drawn.rest is not None:
-                settings = replace(
-                    settings, estimator=estimator_for_all_rows(settings.estimator, self.cv)
-                )
-            return self._explain(drawn, settings, partial(make_values, settings.estimator))
+        return self._fit(RawData(X, y, sample_weight, row_groups))
 
     def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
-        """What each input has added to the prediction of single rows.
+        """Explain single rows: what each input adds to their predictions.
 
-        These are conditional Shapley values from the evaluations of `fit`: in each row they add up
-        to how far its prediction is from the mean of y.
+        The values are conditional Shapley values, computed from the subsets that `fit` has
+        evaluated. In each row they add up to its prediction minus the mean of y.
 
         Parameters
         ----------
-        X : array, sparse matrix, frame or None
-            Rows with the columns of `fit`: in the same order, or by name in a frame. Categories
+        X : array, sparse matrix, frame or None, default=None
+            Rows with the columns of `fit`, in the same order, or by name in a frame. Categories
             that were not there in `fit` count as missing, and a note says so. None explains the
             rows of `fit`, each predicted by learners that have not seen it; so does the table of
             `fit` itself. With more than ``max_rows`` rows these are the rows of the sample.
         errors : bool, default=False
-            Also tell the error that the subsets which were not evaluated leave in each value.
+            Whether to compute the standard error of each value due to the subsets that were not
+            evaluated.
 
         Returns
         -------
@@ -380,8 +413,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             there = set(map(str, getattr(X, "column_names", X.columns)))
             X = recode(X, {name: codes for name, codes in self._codes.items() if name in there})
         new = read_new_rows(X, self._fitted_game.problem.table, self._is_named)
-        for note in new.warnings:
-            warn(note)
+        for remark in new.warnings:
+            warn(sentence(remark))
         return new
 
     def __sklearn_tags__(self) -> Tags:
@@ -393,24 +426,33 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The players' names, in the order of the effects; `input_features` is not used."""
+        """Return the names of the inputs, in the order of the effects.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Not used; scikit-learn's selectors pass it.
+        """
         check_is_fitted(self)
         return np.asarray(self.result_.names, dtype=object)
 
     def interactions(
         self, *, n_subsets: int | None = None, tol: float | None = None
     ) -> Interactions:
-        """Pairwise interactions of the players, from the evaluations of `fit` and further ones.
+        """Estimate the pairwise interactions of the inputs.
+
+        The values that `fit` has computed are used again; further subsets are evaluated as needed.
 
         Parameters
         ----------
-        n_subsets : int or None
-            Evaluations of v to spend, those of `fit` included. None stops when the largest
-            standard error that the design leaves is under ``tol``, at twice the evaluations that
-            `fit` may spend at the latest.
-        tol : float or None
-            Largest standard error of an interaction to aim for; None means half of the error of
-            v(all) that the rows leave, between 0.0003 and 0.003.
+        n_subsets : int or None, default=None
+            Number of subsets to evaluate, those of `fit` included. None stops as soon as the
+            largest standard error due to the design is below ``tol``, and at the latest after twice
+            the evaluations that `fit` may spend.
+        tol : float or None, default=None
+            Largest standard error of an interaction, due to the design, that is aimed at. None
+            means half of the standard error of the explained variance due to the rows, between
+            0.0003 and 0.003.
 
         Returns
         -------
@@ -438,44 +480,61 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def _resolve(self, as_classes: bool, all_rows: bool = False) -> Settings:
         return Settings.resolve(self.get_params(deep=False), as_classes, all_rows)
 
-    def _explain(
+    def _fit(
+        self, given: RawData, remarks: tuple[Remark, ...] = (), call: str | None = None
+    ) -> Self:
+        """`fit`, told how the data were read before, and how the call is to be written."""
+        model = model_of(self.estimator)
+        as_classes = hasattr(model, "fit") and is_classifier(model)
+        with _all_or_nothing(self):
+            settings = self._resolve(as_classes)
+            sampled = draw(given, settings.reading, settings.value_rows)
+            if sampled.rest is not None:
+                learner = estimator_for_all_rows(settings.estimator, self.cv)
+                settings = replace(settings, estimator=learner)
+            make = partial(make_values, settings.estimator)
+            return self._run(sampled, settings, make, remarks=remarks, call=call)
+
+    def _run(
         self,
-        drawn: SampledData,
+        sampled: SampledData,
         settings: Settings,
         make: Callable[[Problem], Game],
         model: Any = None,
+        remarks: tuple[Remark, ...] = (),
+        call: str | None = None,
     ) -> Self:
         """Read, then all steps in order, then keep what comes out."""
-        given = drawn.given
-        problem = drawn.noted(read_problem(given, drawn.reading, self._check_matrix))
+        given = sampled.given
+        problem = sampled.with_remarks(read_problem(given, sampled.reading, self._check_matrix))
         self._remember_columns(problem, is_frame(given.X))
+        is_built_in = model is None and is_own(settings.estimator)
+        task = Task(
+            settings,
+            problem,
+            sampled,
+            with_progress(make, settings.verbose, in_steps=is_built_in),
+            Provenance(call or self._call(sampled, model), library_of(given.X), remarks),
+            model,
+            # Other models are asked, and y may be no answer.
+            explains_outcome=model is None or is_projectable(model),
+        )
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
-        is_built_in = model is None and isinstance(settings.estimator, str | None)
-        make = with_progress(make, settings.verbose, in_steps=is_built_in)
         with warnings.catch_warnings():
-            result, played = explain(settings, problem, make, model, drawn.rest)
-        if model is None or is_projectable(model):  # others are asked, and y may be no answer
-            result = with_hints(problem, result)
-        result = replace(
-            result,
-            call=self._call(drawn, model),
-            data=drawn.summarised(result.data, result.n_rows),
-            versions=library_versions(),
-            library=library_of(given.X),
-        )
-        self._players, self._fitted_game = problem.players, played
+            self.result_, self._fitted_game = run_fit(task)
+        self._players = problem.players
         self._is_named = is_frame(given.X)
         # How a fitted booster calls the categories of a frame.
         self._codes: Mapping[str, Mapping[str, float]] = {}
-        self.result_, self.effects_ = result, result.effects
-        self.explained_variance_ = result.explained_variance
+        self.effects_ = self.result_.effects
+        self.explained_variance_ = self.result_.explained_variance
         return self
 
-    def _call(self, drawn: SampledData, model: Any) -> str:
+    def _call(self, sampled: SampledData, model: Any) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
-        given, asked = drawn.given, drawn.asked
+        given, asked = sampled.given, sampled.asked
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
                    for name in ("y", "sample_weight", "row_groups")}  # fmt: skip
@@ -546,15 +605,17 @@ def _all_or_nothing(estimator: ShapleyEffects) -> Iterator[None]:
         raise
 
 
-def shapley_effects(X: Any, y: Any, **settings: Any) -> EffectsResult:
-    """Shapley effects in one call: ``ShapleyEffects(**settings).fit(X, y).result_``.
+def shapley_effects(
+    X: Any, y: Any, *, sample_weight: Any = None, row_groups: Any = None, **settings: Any
+) -> EffectsResult:
+    """Compute Shapley effects in one call: ``ShapleyEffects(**settings).fit(X, y).result_``.
 
     Parameters
     ----------
-    X, y
-        As in `ShapleyEffects.fit`; ``sample_weight`` and ``row_groups`` may be among the settings.
+    X, y, sample_weight, row_groups
+        The data, as in `ShapleyEffects.fit`.
     **settings
-        Of `ShapleyEffects`.
+        Parameters of `ShapleyEffects`.
 
     Returns
     -------
@@ -568,5 +629,4 @@ def shapley_effects(X: Any, y: Any, **settings: Any) -> EffectsResult:
     >>> shapley_effects(X, y, estimator="forest", random_state=0).n_rows
     442
     """
-    rows = {k: settings.pop(k, None) for k in ("sample_weight", "row_groups")}
-    return ShapleyEffects(**settings).fit(X, y, **rows).result_
+    return ShapleyEffects(**settings).fit(X, y, sample_weight, row_groups).result_

@@ -13,6 +13,7 @@ from shaff._util.typing import BoolArray, FloatArray, RandomState
 from shaff._util.words import counted
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.errors import InputError, InputTypeError
+from shaff.fitting.evaluator import run_design
 from shaff.protocols import DesignContext, Proposal, Values
 from shaff.solve.gaussian_process import GaussianProcessSolver
 from shaff.subsets import Subsets
@@ -24,56 +25,65 @@ ENDS, LEAST = 2, 4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GameSolution:
-    """Shapley values of a game, and how sure they are. See `solve_game`.
+    """Shapley values of a game with their standard errors. See `solve_game`.
 
     Parameters
     ----------
     effects : float array of shape (n_players,)
-        They sum to ``value``, exactly; they may be negative.
+        Shapley values. They may be negative, and sum to ``value`` exactly.
     standard_errors : float array of shape (n_players,)
-        What the subsets that were not evaluated leave open, and noise of the values; 0 if all
+        Errors due to the subsets that were not evaluated and to noise in the values; 0 if all
         subsets were evaluated.
     covariance : float array of shape (n_players, n_players)
-        Of the effects.
+        Covariance matrix of the errors of the effects.
     value : float
-        Of the full set less that of the empty one.
-    n_evaluations : int
-        Subsets that the game was counted_game for.
+        Value of the full set minus that of the empty set.
+    n_subsets : int
+        Number of subsets evaluated, the full and the empty set included.
     """
 
     effects: FloatArray
     standard_errors: FloatArray
     covariance: FloatArray
     value: float
-    n_evaluations: int
+    n_subsets: int
 
     def __repr__(self) -> str:
-        players = counted(len(self.effects), "player")
-        return f"GameSolution({players}, value {self.value:.4g}, {self.n_evaluations} evaluations)"
+        players, subsets = counted(len(self.effects), "player"), counted(self.n_subsets, "subset")
+        return f"GameSolution({players}, value {self.value:.4g}, {subsets} evaluated)"
 
 
 def solve_game(
     game: SetFunction,
     n_players: int,
-    budget: int | None = None,
+    *,
+    n_subsets: int | None = None,
     tol: float | None = None,
     random_state: RandomState = None,
 ) -> GameSolution:
-    """Shapley values of any set function, by an active design and a Gaussian process.
+    """Estimate the Shapley values of any set function, with standard errors.
+
+    Subsets are chosen one batch after the other where they tell most about the effects, and a
+    Gaussian process model of the game turns their values into effects. A game with so few players
+    that all its subsets may be evaluated is solved exactly.
 
     Parameters
     ----------
     game : callable
-        ``game(masks) -> values``: a boolean array of shape (k, n_players), one subset a row, to
-        numbers of shape (k,). The empty set may be worth anything. Its values may be noisy.
+        ``game(masks) -> values``, from a boolean array of shape (k, n_players), one subset per
+        row, to numbers of shape (k,). The value of the empty set need not be 0. Values may be
+        noisy.
     n_players : int
-    budget : int or None
-        Evaluations to spend, the full and the empty set included. None means 200, or 15 a player
-        if that is more, up to 400, and never under 6 a player; and two more.
-    tol : float or None
-        Stop when the largest standard error of an effect is at most this, in the units of the
-        game; None spends the budget.
-    random_state : int, RandomState or None
+        Number of players.
+    n_subsets : int or None, default=None
+        Number of evaluations to spend, the full and the empty set included; at least 4. None means
+        the full and the empty set, and 200 further subsets; from 14 players on, 15 per player
+        up to 400; from 41 players on, 10 per player.
+    tol : float or None, default=None
+        Stop early when the largest standard error of an effect is at most this, in the units of
+        the game. None spends all evaluations.
+    random_state : int, RandomState or None, default=None
+        Seed of the choice of subsets.
 
     Returns
     -------
@@ -83,25 +93,25 @@ def solve_game(
     --------
     >>> import numpy as np
     >>> from shaff import solve_game
-    >>> worth = np.array([3.0, 2.0, 1.0])
-    >>> solution = solve_game(lambda masks: (masks * worth).max(axis=1), n_players=3)
+    >>> heights = np.array([3.0, 2.0, 1.0])
+    >>> solution = solve_game(lambda masks: (masks * heights).max(axis=1), n_players=3)
     >>> solution.effects.round(3).tolist()
     [1.833, 0.833, 0.333]
     >>> solution
-    GameSolution(3 players, value 3, 8 evaluations)
+    GameSolution(3 players, value 3, 8 subsets evaluated)
     """
-    _check(game, n_players, budget, tol)
-    context = DesignContext(n_players, None if budget is None else budget - ENDS, tol, 0)
+    _check(game, n_players, n_subsets, tol)
     counted_game = _CountedGame(game, n_players)
     if n_players == 1:
         return _solution(np.array([counted_game.value]), np.zeros((1, 1)), counted_game)
+    context = DesignContext(n_players, None if n_subsets is None else n_subsets - ENDS, tol, 0)
     design = GaussianProcessDesign(
-        n_players, context.budget, tol, random_state=draw_seed(random_state)
+        n_players, context.max_subsets, tol, random_state=draw_seed(random_state)
     )
-    history = Values(Subsets.full(n_players), np.array([counted_game.value]))
-    while (proposal := design.propose(history)) is not None:
-        more = Values(proposal.subsets, counted_game.values(proposal.subsets))
-        history = Values.concatenate([history, more])
+    start = Values(Subsets.full(n_players), np.array([counted_game.value]))
+    _, history = run_design(
+        design, start, lambda proposal, _: counted_game.evaluate(proposal.subsets)
+    )
     solver = GaussianProcessSolver()
     effects = solver.solve(Proposal(history.subsets[1:]), history.v[1:], counted_game.value)
     assert effects.covariance is not None
@@ -112,13 +122,13 @@ class _CountedGame:
     """A game with v(empty) = 0, whose answers are checked and counted."""
 
     def __init__(self, game: SetFunction, n_players: int) -> None:
-        self._game, self.n_evaluations, self._empty = game, 0, 0.0
+        self._game, self.n_subsets, self._empty = game, 0, 0.0
         ends = Subsets.from_masks([np.zeros(n_players, dtype=bool), np.ones(n_players, dtype=bool)])
-        self._empty, full = self.values(ends)
+        self._empty, full = self.evaluate(ends).v
         self.value = float(full - self._empty)
 
-    def values(self, subsets: Subsets) -> FloatArray:
-        """Of each subset, less that of the empty one."""
+    def evaluate(self, subsets: Subsets) -> Values:
+        """Return the value of each subset minus that of the empty set."""
         found = np.asarray(self._game(subsets.masks()))
         if found.shape != (len(subsets),):
             raise InputError(
@@ -129,17 +139,17 @@ class _CountedGame:
             raise InputTypeError(f"game returned values of type {found.dtype}: expected numbers.")
         if np.iscomplexobj(found) or not np.isfinite(found).all():
             raise InputError("game returned values that are not finite real numbers.")
-        self.n_evaluations += len(subsets)
-        return np.asarray(found, dtype=np.float64) - self._empty
+        self.n_subsets += len(subsets)
+        return Values(subsets, np.asarray(found, dtype=np.float64) - self._empty)
 
 
-def _check(game: SetFunction, n_players: int, budget: int | None, tol: float | None) -> None:
+def _check(game: SetFunction, n_players: int, n_subsets: int | None, tol: float | None) -> None:
     if not callable(game):
         raise InputTypeError("game must be callable: game(masks) -> values.")
     if not _is_whole(n_players) or n_players < 1:
         raise InputError(f"n_players={n_players!r}: expected a whole number of at least 1.")
-    if budget is not None and not (_is_whole(budget) and budget >= LEAST):
-        raise InputError(f"budget={budget!r}: expected a whole number of at least {LEAST}.")
+    if n_subsets is not None and not (_is_whole(n_subsets) and n_subsets >= LEAST):
+        raise InputError(f"n_subsets={n_subsets!r}: expected a whole number of at least {LEAST}.")
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):
         raise InputError(f"tol={tol!r}: expected a positive number.")
 
@@ -152,4 +162,4 @@ def _solution(
     effects: FloatArray, covariance: FloatArray, counted_game: _CountedGame
 ) -> GameSolution:
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return GameSolution(effects, errors, covariance, counted_game.value, counted_game.n_evaluations)
+    return GameSolution(effects, errors, covariance, counted_game.value, counted_game.n_subsets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -15,6 +15,7 @@ from shaff._util.seeds import draw_seed
 from shaff._util.typing import IntpArray
 from shaff._util.words import counted
 from shaff._util.work import current_engine, engaged, stream_outcomes
+from shaff.data.named import are_names, column, without_columns
 from shaff.data.table import collected, is_frame, library_of, take_rows
 from shaff.errors import InputError, UserError
 from shaff.estimator import ShapleyEffects
@@ -117,7 +118,7 @@ def explain_many(
     targets, segments, used = _read_targets(X, y), _read_segments(X, by), _names_used(y, by)
     given = {"sample_weight": sample_weight, "row_groups": row_groups}
     rows = {name: array for name, array in given.items() if array is not None}
-    table = _Table(_without(X, used), targets, segments, models, rows, settings)
+    table = _Table(without_columns(X, used), targets, segments, models, rows, settings)
     jobs = list(product(targets, segments or [None], models or [None]))
     dimensions = _dimensions(len(targets), segments, models)
     with engaged(n_jobs, prefer="processes"), progress_bar(verbose, "Explaining") as progress:
@@ -187,16 +188,14 @@ def _whole_seed(random_state: Any) -> int:
 def _read_targets(X: Any, y: Any) -> dict[str, Any]:
     y = collected(y)
     if isinstance(y, str):
-        return {y: _column(X, y, "y")}
+        return {y: column(X, y, "y")}
     if isinstance(y, Mapping):
         targets = {str(name): array for name, array in y.items()}
     elif is_frame(y):
         frame = nw.from_native(y, eager_only=True)
         targets = {str(name): frame[name].to_native() for name in frame.columns}
-    elif isinstance(y, Sequence) and len(y) and all(isinstance(n, str) for n in y) and is_frame(X):
-        if not set(y) <= set(_names(X)):
-            return {"y": y}  # labels of classes
-        targets = {name: _column(X, name, "y") for name in y}
+    elif are_names(X, y):
+        targets = {name: column(X, name, "y") for name in y}
     else:
         return {"y": y}
     if not targets:
@@ -208,8 +207,7 @@ def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
     if by is None:
         return None
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    column = collected(_column(X, by, "by") if isinstance(by, str) else by)
-    labels = _labels_of(column)
+    labels = _labels_of(collected(column(X, by, "by") if isinstance(by, str) else by))
     if len(labels) != n_rows:
         raise InputError(f"by has {counted(len(labels), 'label')}, X has {counted(n_rows, 'row')}.")
     known = {label for label in labels if label is not None}
@@ -243,22 +241,3 @@ def _names_used(y: Any, by: Any) -> set[str]:
     """Columns of X that are no inputs."""
     names = [y] if isinstance(y, str) else list(y) if isinstance(y, list | tuple) else []
     return {name for name in [*names, by] if isinstance(name, str)}
-
-
-def _names(X: Any) -> list[str]:
-    return list(nw.from_native(X, eager_only=True).columns)
-
-
-def _without(X: Any, names: set[str]) -> Any:
-    if not names or not is_frame(X):
-        return X
-    frame = nw.from_native(X, eager_only=True)
-    return frame.drop([name for name in frame.columns if name in names]).to_native()
-
-
-def _column(X: Any, name: str, argument: str) -> Any:
-    if not is_frame(X):
-        raise InputError(f"{argument}={name!r} is the name of a column, but X has no names.")
-    if name not in _names(X):
-        raise InputError(f"{argument}={name!r}: X has no such column.")
-    return nw.from_native(X, eager_only=True)[name].to_native()

@@ -1,5 +1,5 @@
-"""Where the three steps meet: a design picks subsets, a value function prices them, a solver
-turns prices into effects. Nothing else is shared between the steps.
+"""The three steps and what passes between them: a design picks subsets, a value function evaluates
+them, a solver turns values into effects.
 
 Each step can be given from outside by a *setting*: a frozen object with `make(context)`, which
 returns the value function, design or solver for the data at hand. Names and models that
@@ -30,7 +30,7 @@ MAX_KEPT = 4000
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Priced subsets.
+    """Subsets with their values.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Values:
     output_influences : float32 array of shape (n_subsets, n_outputs, n_rows) or None
         Influence of each row on ``by_output``.
     means : float32 array of shape (n_subsets, n_some_rows, 1) or None
-        Conditional means of the rows of `some_rows`, out of sample, with a single output; less the
+        Conditional means of the rows of `some_rows`, out of sample, with a single output; minus the
         mean of y over all rows, whatever their weight, so that no digit is lost.
     stops : int array of shape (n_subsets, n_models) or None
         How many of its trees each model uses, where that is a choice: what further rows are
@@ -96,12 +96,12 @@ class Values:
         return self.v if self.plain is None else self.plain
 
     def without_rows(self) -> Values:
-        """The same without what has an entry a row of the data."""
+        """Return the same without what has an entry per row of the data."""
         return replace(self, influences=None, output_influences=None, means=None)
 
 
 def some_rows(n_rows: int) -> IntpArray:
-    """Places of rows whose conditional means are kept: all, or 4000 that are evenly spread.
+    """Return the places of rows whose conditional means are kept: all, or 4000 evenly spread.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def some_rows(n_rows: int) -> IntpArray:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Subsets to price, with all that a solver needs to know of how they were chosen.
+    """Subsets to evaluate, with what a solver needs to know of how they were chosen.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class DesignError:
-    """What the subsets that were not evaluated leave open in any game that is solved alike.
+    """Design error of any game on the same subsets: what those not evaluated leave open.
 
     The variance of the error of player j is ``variances[j]`` times the mean square of
     ``residual_map @ [v(subsets), v(all)]``: how far the values are from what the others say.
@@ -166,7 +166,7 @@ class DesignError:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What a solver returns.
+    """Effects as a solver returns them.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class Effects:
 
 
 class ValueFunction(Protocol):
-    """Step 2: prices subsets of players."""
+    """Step 2: evaluates subsets of players."""
 
     @property
     def n_players(self) -> int:
@@ -198,7 +198,7 @@ class ValueFunction(Protocol):
         ...
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Evaluate each subset; the empty set costs nothing and is worth 0."""
+        """Evaluate each subset; the value of the empty set is 0 by definition."""
         ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
@@ -210,12 +210,14 @@ class ValueFunction(Protocol):
 
 
 class RowPass(Protocol):
-    """Some subsets, evaluated on rows that come in blocks: what `over_rows` of a value function
-    returns, if it has that method."""
+    """Some subsets, to be evaluated on rows that come in blocks.
+
+    A value function that can do this has a method ``over_rows`` that returns one.
+    """
 
     @property
     def n_folds(self) -> int:
-        """Models, each with rows of the sample that it has not seen."""
+        """Number of models, each with rows of the sample that it has not seen."""
         ...
 
     @property
@@ -229,22 +231,23 @@ class RowPass(Protocol):
         ...
 
     def learn(self, n_jobs: int | None) -> None:
-        """Learn all that `sums` needs, in threads; otherwise it learns on the way."""
+        """Learn in threads all that `sums` needs; without this call it is learnt on the way."""
         ...
 
     def sums(self, rows: Any, n_units: int | None) -> Any:
-        """`ErrorSums` of `MeasuredRows`, each by its model."""
+        """Return the `ErrorSums` of `MeasuredRows`, each row predicted by its model."""
         ...
 
 
 class Design(Protocol):
-    """Step 1: proposes subsets until it is content."""
+    """Step 1: proposes subsets until it has no more to propose."""
 
     def propose(self, history: Values) -> Proposal | None:
-        """Subsets to evaluate next, or None.
+        """Return the subsets to evaluate next, or None if these were all.
 
-        ``history`` holds the values of all subsets so far, the full set first; a proposal never
-        repeats a subset of the history, nor holds the empty or the full set."""
+        ``history`` holds the values of all subsets so far, the full set first. A proposal repeats
+        no subset of the history, and holds neither the empty nor the full set.
+        """
         ...
 
 
@@ -252,8 +255,43 @@ class Solver(Protocol):
     """Step 3: turns values into effects."""
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
-        """``v`` are the values of the proposal's subsets; the full set's is ``v_all``."""
+        """Return effects, given the values of the proposal's subsets and of the full set."""
         ...
+
+
+@dataclass(frozen=True)
+class LearnerFacts:
+    """What a result may say about the learners behind a game; `shaff.fitting.notes.learner` has
+    the sentences.
+
+    Parameters
+    ----------
+    explains_model : str or None, default=None
+        Class name of the model whose predictions are explained in place of the outcome.
+    n_labelled : int or None, default=None
+        Number of rows that this model has predicted.
+    blended : tuple of str, default=()
+        Kinds of learners that are combined, in words.
+    n_splits : int or None, default=None
+        Number of splits of the rows that they are averaged over.
+    enough : {"constant", "linear", "normal_scores", "quadratic"} or None, default=None
+        The start of boosting that no tree improved on; None if trees did.
+    ignores_cv : bool, default=False
+        Whether splits were given that a forest, measured out of bag, does not use.
+    reference : str, default=""
+        The publication that a value function follows, and where it departs from it.
+    orders_levels : bool, default=False
+        Whether the levels of categories are ordered by their mean outcome over all rows.
+    """
+
+    explains_model: str | None = None
+    n_labelled: int | None = None
+    blended: tuple[str, ...] = ()
+    n_splits: int | None = None
+    enough: str | None = None
+    ignores_cv: bool = False
+    reference: str = ""
+    orders_levels: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,12 +308,16 @@ class Game:
     forest : Forest or None
         Where the paths of `designs.forest_paths` come from.
     notes : tuple of str
+        Sentences for the result, of value functions from outside of shaff; shaff's own state
+        `facts`.
     problem : Problem or None
         What is explained, where that is not the data as given.
     evaluated : Values or None
         What was evaluated on the way to this value function, with influences.
     encode : callable or None
         Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
+    facts : LearnerFacts
+        What shaff's own learners have to say about themselves.
     """
 
     values: ValueFunction
@@ -286,17 +328,18 @@ class Game:
     problem: Problem | None = None
     evaluated: Values | None = None
     encode: Callable[[FloatArray], FloatArray] | None = None
+    facts: LearnerFacts = LearnerFacts()
 
 
 @dataclass(frozen=True, eq=False)
 class DesignContext:
-    """What a design may know.
+    """Facts that a design may use.
 
     Parameters
     ----------
     n_players : int
     n_subsets : int or None
-        The budget asked for, or None.
+        Number of subsets asked for, the empty and the full set not counted; None if it was not.
     tol : float or None
     seed : int
     forest : Forest or None
@@ -320,9 +363,12 @@ class DesignContext:
     data_error: float = np.inf
 
     @property
-    def budget(self) -> int:
-        """Evaluations to spend at most: as asked for, else 200, or 15 a player if that is more, up
-        to 400, and never under 10 a player (`benchmarks.wide designs`)."""
+    def max_subsets(self) -> int:
+        """Largest number of subsets to evaluate, the empty and the full set not counted.
+
+        It is ``n_subsets`` where that is given. Otherwise it is 200, or 15 per player if that is
+        more, up to 400; and never below 10 per player (`benchmarks.wide designs`).
+        """
         if self.n_subsets is not None:
             return self.n_subsets
         return max(200, min(15 * self.n_players, 400), 10 * self.n_players)
@@ -330,7 +376,7 @@ class DesignContext:
 
 @dataclass(frozen=True, eq=False)
 class SolverContext:
-    """What a solver may know beside the proposal; see `DesignContext`."""
+    """Facts that a solver may use beside the proposal; see `DesignContext`."""
 
     relevance: FloatArray | None = None
     proxy: Proxy | None = None
@@ -349,7 +395,7 @@ class ValueSetting(ABC):
 
     @abstractmethod
     def make(self, problem: Problem) -> ValueFunction | Game:
-        """The value function for these data, or a `Game` that says more about it."""
+        """Return the value function for these data, or a `Game` with further facts."""
 
 
 class DesignSetting(ABC):
@@ -358,15 +404,15 @@ class DesignSetting(ABC):
     Attributes
     ----------
     name : str
-        For the result.
-    solver : str
-        What ``solver="auto"`` means with this design.
-    gives : {"subsets", "orders", "all_but_one"}
-        What its proposals are; a solver says which of them it takes.
-    linear_game : bool
-        Whether `DesignContext.proxy` is of use to it.
-    screened : bool
-        Whether of many players some may play by name and all others as one.
+        Name in the result.
+    solver : str, default="least_squares"
+        Solver that ``solver="auto"`` stands for.
+    gives : {"subsets", "orders", "all_but_one"}, default="subsets"
+        Kind of its proposals; a solver says which kinds it takes.
+    linear_game : bool, default=False
+        Whether it uses `DesignContext.proxy`.
+    screened : bool, default=False
+        Whether many players may be screened: some play by name, and all others as one.
     """
 
     solver: str = "least_squares"
@@ -381,7 +427,7 @@ class DesignSetting(ABC):
 
     @abstractmethod
     def make(self, context: DesignContext) -> Design:
-        """The design, ready to propose."""
+        """Return the design, ready to propose."""
 
 
 class SolverSetting(ABC):
@@ -390,11 +436,11 @@ class SolverSetting(ABC):
     Attributes
     ----------
     name : str
-        For the result.
-    takes : tuple of str
-        The kinds of proposals that it can solve; see `DesignSetting.gives`.
-    linear_game : bool
-        Whether `SolverContext.proxy` is of use to it.
+        Name in the result.
+    takes : tuple of str, default=("subsets", "orders")
+        Kinds of proposals that it can solve; see `DesignSetting.gives`.
+    linear_game : bool, default=False
+        Whether it uses `SolverContext.proxy`.
     """
 
     takes: tuple[str, ...] = ("subsets", "orders")
@@ -407,4 +453,4 @@ class SolverSetting(ABC):
 
     @abstractmethod
     def make(self, context: SolverContext) -> Solver:
-        """The solver."""
+        """Return the solver."""

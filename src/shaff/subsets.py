@@ -1,4 +1,4 @@
-"""Sets of variable subsets: packed bits, any number of players, with regression weights."""
+"""Lists of subsets of players: packed bits, any number of players, with regression weights."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class Subsets:
 
     @classmethod
     def full(cls, n_players: int) -> Subsets:
-        """The grand coalition alone."""
+        """Return the grand coalition alone."""
         return cls.from_masks(np.ones((1, n_players), dtype=bool))
 
     @classmethod
     def singletons(cls, n_players: int) -> Subsets:
-        """Each player alone."""
+        """Return each player alone."""
         return cls.from_masks(np.eye(n_players, dtype=bool))
 
     @classmethod
@@ -113,33 +113,33 @@ class Subsets:
         return np.asarray(counts.sum(axis=1), dtype=np.int64)
 
     def masks(self) -> BoolArray:
-        """The boolean matrix of shape (n_subsets, n_players)."""
+        """Return the boolean matrix of shape (n_subsets, n_players)."""
         as_bytes = np.ascontiguousarray(self.words.astype("<u8")).view(np.uint8)
         bits = np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.n_players)
         return bits.astype(bool)
 
     def complement(self) -> Subsets:
-        """Each subset's complement, in the same order and with the same weights."""
+        """Return each subset's complement, in the same order and with the same weights."""
         return Subsets(
             self.words ^ Subsets.full(self.n_players).words, self.n_players, self.log_weight
         )
 
     def keys(self) -> list[bytes]:
-        """One hashable key a subset."""
+        """Return one hashable key per subset."""
         return [row.tobytes() for row in self.words]
 
     def with_log_weight(self, log_weight: FloatArray | None) -> Subsets:
-        """The same subsets with other regression weights."""
+        """Return the same subsets with other regression weights."""
         return Subsets(self.words, self.n_players, log_weight)
 
     def regression_log_weight(self) -> FloatArray:
-        """The weights of step 3: those of the design, else the Shapley kernel's."""
+        """Return the log weights of step 3: those of the design, else the Shapley kernel's."""
         if self.log_weight is not None:
             return self.log_weight
         return log_kernel_weight(self.sizes, self.n_players)
 
     def unique(self) -> Subsets:
-        """Each subset once, in order of first occurrence; the weights of duplicates add up."""
+        """Return each subset once, in order of first occurrence; weights of duplicates add up."""
         _, first, inverse = np.unique(self.words, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         if self.log_weight is None:
@@ -149,7 +149,7 @@ class Subsets:
         return Subsets(self.words[first[order]], self.n_players, total[order])
 
     def to_columns(self, players: Players, n_columns: int) -> Subsets:
-        """The subsets of columns that these subsets of players stand for."""
+        """Return the subsets of columns that these subsets of players stand for."""
         masks = np.zeros((len(self), n_columns), dtype=bool)
         for player, member in zip(players, self.masks().T, strict=True):
             masks[:, player] |= member[:, None]
@@ -157,7 +157,7 @@ class Subsets:
 
 
 def prefixes(orders: IntArray) -> BoolArray:
-    """Masks of the first 1, ..., p - 1 players of each order, order by order."""
+    """Return masks of the first 1, ..., p - 1 players of each order, order by order."""
     n_orders, p = orders.shape
     joined_at = np.argsort(orders, axis=1)
     masks = joined_at[:, None, :] <= np.arange(p - 1)[None, :, None]

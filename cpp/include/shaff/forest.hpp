@@ -1,6 +1,7 @@
 // What the core knows of a forest: node arrays of all trees end to end, on rank-coded data.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,12 @@ struct CodedRows {
 // True ends a long evaluation early. It is asked at the start and then every 20 ms (poll.hpp),
 // however long a tree or a subset takes, and not again once it has said yes.
 using Interrupted = std::function<bool()>;
+
+// A byte that another thread sets while kernels run. Nothing else is passed on with it, so that no
+// order with other memory is needed: once set it is seen at some later poll.
+inline bool is_set(std::uint8_t& flag) {
+  return std::atomic_ref<std::uint8_t>(flag).load(std::memory_order_relaxed) != 0;
+}
 
 inline bool contains(std::span<const std::uint64_t> subset, std::int32_t feature) {
   return (subset[static_cast<std::size_t>(feature) / 64] >> (feature % 64)) & 1u;

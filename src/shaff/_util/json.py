@@ -28,13 +28,15 @@ def encoded(value: Any) -> Any:
     return value
 
 
-def read_content(text: str, origin: str, form: str, versions: Sequence[int]) -> dict[str, Any]:
-    """The object that a text holds, if it is of a form and version that can be read.
+def read_content(text: str, origin: str, versions: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """Return the object that a text holds, if its format and version can be read.
+
+    ``versions`` are those that can be read, by format; ``origin`` names the text in messages.
 
     Examples
     --------
     >>> from shaff._util.json import read_content
-    >>> read_content('{"format": "f", "format_version": 1}', "the text", "f", (1, 2))
+    >>> read_content('{"format": "f", "format_version": 1}', "the text", {"f": (1, 2)})
     {'format': 'f', 'format_version': 1}
     """
     try:
@@ -42,11 +44,13 @@ def read_content(text: str, origin: str, form: str, versions: Sequence[int]) -> 
     except json.JSONDecodeError as error:
         message = f"{origin} is not a result of shaff, or was cut short: {error}."
         raise InputError(message) from error
-    if not isinstance(content, dict) or content.get("format") != form:
-        raise InputError(f'{origin} is not a result of shaff: it has no format "{form}".')
-    if content.get("format_version") not in versions:
+    form = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(form, str) or form not in versions:
+        known = ", ".join(f'"{name}"' for name in versions)
+        raise InputError(f"{origin} is not a result of shaff: it has no format of {known}.")
+    if content.get("format_version") not in versions[form]:
         raise InputError(
             f"{origin} has format version {content.get('format_version')!r}; "
-            f"shaff {__version__} reads versions {versions}."
+            f"shaff {__version__} reads versions {versions[form]}."
         )
-    return content
+    return dict(content)

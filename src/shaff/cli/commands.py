@@ -77,7 +77,7 @@ def explain(
     classes: options.Classes = False,
     drop_missing_target: options.DropMissingTarget = False,
     max_rows: options.MaxRows = 100_000,
-    estimator: options.Estimator = options.Learner.AUTO,
+    estimator: options.Estimator = options.AUTO,
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
     interactions: options.WithInteractions = False,
@@ -108,9 +108,10 @@ def explain(
     check_source(source)
     if by is not None and (json is not None or html is not None):
         raise InputError("--by has a table and a picture: leave out --json and --html.")
-    if published and estimator is not options.Learner.AUTO:
+    if published and estimator is not options.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
     from shaff.cli.reading import ColumnRoles, read_inputs
+    from shaff.fitting.notes.reading import sentence
 
     roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
                   weight, classes, drop_missing_target, by)  # fmt: skip
@@ -125,8 +126,8 @@ def explain(
     if interactions:
         found = dataclasses.replace(effects.interactions(), target=target)
         result = dataclasses.replace(result, interactions=found)
-    notes, call = (*inputs.notes, *result.notes), public_call(context.obj)
-    result = dataclasses.replace(result, target=target, notes=notes, call=call)
+    notes = (*map(sentence, inputs.remarks), *result.notes)
+    result = dataclasses.replace(result, target=target, notes=notes, call=public_call(context.obj))
     rows = None if wanted is None else wanted.explain(effects, inputs, new_rows)
     _deliver(result, outputs, rows)
 
@@ -145,9 +146,12 @@ def show(
     outputs.check(force, [result])
     if not result.is_file():
         raise InputError(f"there is no file {result}.")
-    from shaff import load_result
+    from shaff import EffectsResult, load_result
 
-    _deliver(load_result(result), outputs)
+    saved = load_result(result)
+    if not isinstance(saved, EffectsResult):
+        raise InputError(f"{result} holds {type(saved).__name__}: show takes effects.")
+    _deliver(saved, outputs)
 
 
 @app.command()
@@ -198,11 +202,12 @@ def _estimator(published: bool, learner: options.Learner, **settings: Any) -> Sh
 def _deliver_many(effects: ShapleyEffects, inputs: TableInputs, outputs: Outputs) -> None:
     from shaff import explain_many
     from shaff.cli.printing import print_saved
+    from shaff.fitting.notes.reading import sentence
 
     settings = {**effects.get_params(deep=False), **inputs.rows}
     many = explain_many(inputs.X, inputs.y, by=inputs.by, **settings)
     if not outputs.is_alone:
-        typer.echo("\n".join([many.summary(), *inputs.notes]))
+        typer.echo("\n".join([many.summary(), *map(sentence, inputs.remarks)]))
     saved = outputs.write_many(many)
     if not outputs.is_alone:
         print_saved([str(path) for path in saved])

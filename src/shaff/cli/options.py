@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +13,11 @@ import typer
 
 from shaff._util.words import listed
 from shaff.errors import InputError
+from shaff.values.learners import LEARNERS
 
-
-class Learner(StrEnum):
-    """What prices a subset, by name."""
-
-    AUTO = "auto"
-    FOREST = "forest"
-    BOOSTING = "boosting"
-    SMOOTH = "smooth"
-    STACK = "stack"
+# Learners that evaluate a subset of the inputs, by name.
+Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type: ignore[misc]
+AUTO = Learner("auto")
 
 
 class Dates(StrEnum):
@@ -44,7 +40,7 @@ def _check_tol(tol: float | None) -> float | None:
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Let the file speak for every option that the command line does not name."""
+    """Take every option that the command line does not name from the file."""
     if path is None or context.resilient_parsing:
         return path
     parameters = {parameter.name: parameter for parameter in context.command.params}
@@ -53,12 +49,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     for key, value in _settings(path, str(context.command.name)).items():
         name = key.replace("-", "_")
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = (
-                f"did you mean {close[0]!r}?"
-                if close
-                else f"there are {listed(sorted(known), 40)}."
-            )
+            hint = _hint(name, known)
             raise InputError(f"--config: {path} has an unknown option {key!r}; {hint}")
         _check_value(path, key, value, parameters[name])
         settings[name] = value
@@ -66,8 +57,13 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+def _hint(name: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {listed(sorted(known), 40)}."
+
+
 def _settings(path: Path, command: str) -> dict[str, Any]:
-    """The options of a TOML file: those of the table with the command's name, or of the file."""
+    """Options in a TOML file: in its table with the command's name, or else in the whole file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -81,20 +77,32 @@ def _settings(path: Path, command: str) -> dict[str, Any]:
 
 
 def _check_value(path: Path, key: str, value: Any, parameter: Any) -> None:
-    """TOML has types of its own: a list where one value is roles for is not one."""
+    """Refuse a value whose TOML type is not that of the option."""
     several = parameter.multiple or parameter.nargs == -1
     values = value if isinstance(value, list) else [value]
     flag = getattr(parameter, "is_flag", False)
     if isinstance(value, list) != several and (isinstance(value, list) or several):
-        wanted = "a list" if several else "one value"
-        raise InputError(f"--config: {key!r} in {path} must be {wanted}.")
+        expected = "a list" if several else "one value"
+        raise InputError(f"--config: {key!r} in {path} must be {expected}.")
     if any(isinstance(one, dict) or isinstance(one, bool) != flag for one in values):
         raise InputError(f"--config: {key!r} in {path} has a value of the wrong type.")
 
 
 # Headings of the help.
 COLUMNS, READING, COMPUTING, RESULTS = "Columns", "Reading", "Computing", "Results"
-_NAMES = "repeat, or separate by commas"
+_REPEAT = "repeat, or separate by commas"
+
+
+def _option(help: str, *names: str, panel: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, **more)
+
+
+_column = partial(_option, panel=COLUMNS, metavar="NAME")
+_rows = partial(_option, panel=COLUMNS)
+_reading = partial(_option, panel=READING)
+_computing = partial(_option, panel=COMPUTING)
+_result = partial(_option, panel=RESULTS, metavar="PATH")
+
 Data = Annotated[
     list[Path],
     typer.Argument(
@@ -104,226 +112,91 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Target = Annotated[
-    str,
-    typer.Option(
-        help="Column to explain.", show_default=False, metavar="NAME", rich_help_panel=COLUMNS
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help=f"Column to leave out; {_NAMES}.", metavar="NAME", rich_help_panel=COLUMNS),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"Explain by these columns and no others; {_NAMES}.",
-        metavar="NAME",
-        rich_help_panel=COLUMNS,
-    ),
-]
+Target = Annotated[str, _column("Column to explain.", show_default=False)]
+Drop = Annotated[list[str] | None, _column(f"Column to leave out; {_REPEAT}.")]
+Only = Annotated[list[str] | None, _column(f"Explain by these columns and no others; {_REPEAT}.")]
 Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"Column of categories, whatever it spells; {_NAMES}.",
-        metavar="NAME",
-        rich_help_panel=COLUMNS,
-    ),
+    list[str] | None, _column(f"Column of categories, whatever it spells; {_REPEAT}.")
 ]
 Group = Annotated[
     list[str] | None,
-    typer.Option(
-        help="NAME=A,B: columns that are one player; repeat.",
-        metavar="NAME=A,B",
-        rich_help_panel=COLUMNS,
-    ),
+    _column("NAME=A,B: columns that count as one input; repeat.", metavar="NAME=A,B"),
 ]
 By = Annotated[
     str | None,
-    typer.Option(
-        help="Column whose values divide the rows into segments, each explained by itself.",
-        metavar="NAME",
-        rich_help_panel=COLUMNS,
-    ),
+    _column("Column whose values divide the rows into segments, each explained by itself."),
 ]
 RowGroups = Annotated[
-    str | None,
-    typer.Option(
-        help="Column that says which rows belong together: one person, one day.",
-        metavar="NAME",
-        rich_help_panel=COLUMNS,
-    ),
+    str | None, _column("Column that says which rows belong together: one person, one day.")
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option(help="Column of the rows' weights.", metavar="NAME", rich_help_panel=COLUMNS),
-]
+Weight = Annotated[str | None, _column("Column of the rows' weights.")]
 Classes = Annotated[
-    bool,
-    typer.Option(
-        "--classes",
-        help="The target holds classes, though it spells numbers.",
-        rich_help_panel=COLUMNS,
-    ),
+    bool, _rows("The target holds classes, although they are written as numbers.", "--classes")
 ]
 DropMissingTarget = Annotated[
-    bool,
-    typer.Option(
-        "--drop-missing-target", help="Leave out rows that have no target.", rich_help_panel=COLUMNS
-    ),
+    bool, _rows("Leave out rows that have no target.", "--drop-missing-target")
 ]
 MaxRows = Annotated[
     int,
-    typer.Option(
-        help="Of a longer table, explain a random sample of so many rows.",
-        min=10,
-        metavar="N",
-        rich_help_panel=READING,
+    _reading("Explain a random sample of this many rows of a longer table.", min=10, metavar="N"),
+]
+Encoding = Annotated[
+    str | None,
+    _reading(
+        "Encoding of a text file; UTF-8, UTF-16 and Windows-1252 are recognised.", metavar="NAME"
     ),
 ]
-Estimator = Annotated[
-    Learner,
-    typer.Option(help="What is learnt from subsets of the columns.", rich_help_panel=COMPUTING),
+DateOrder = Annotated[
+    Dates | None, _reading("How 01/02/2021 begins, if the column does not tell.", "--dates")
 ]
+Query = Annotated[
+    str | None, _reading("SELECT to explain the rows of, in a database.", metavar="SQL")
+]
+Table = Annotated[
+    str | None, _reading("Table of a database; the only one if not given.", metavar="NAME")
+]
+Sheet = Annotated[
+    str | None, _reading("Sheet of a spreadsheet; the first if not given.", metavar="NAME")
+]
+Estimator = Annotated[Learner, _computing("Learner that is fitted to subsets of the inputs.")]
 SubsetCount = Annotated[
     int | None,
-    typer.Option(
-        help="Subsets of columns to price; as many as needed if not given.",
-        min=2,
-        metavar="N",
-        rich_help_panel=COMPUTING,
-    ),
+    _computing("Subsets to evaluate; as many as needed if not given.", min=2, metavar="N"),
 ]
 Tol = Annotated[
     float | None,
-    typer.Option(
-        help="Standard error that not evaluated subsets may leave.",
-        callback=_check_tol,
-        metavar="X",
-        rich_help_panel=COMPUTING,
+    _computing(
+        "Standard error that subsets not evaluated may leave.", callback=_check_tol, metavar="X"
     ),
 ]
 WithInteractions = Annotated[
     bool,
-    typer.Option(
-        "--interactions",
-        help="Also which pairs of columns tell more together than apart; needs more subsets.",
-        rich_help_panel=COMPUTING,
-    ),
+    _computing("Also estimate pairwise interactions, which needs more subsets.", "--interactions"),
 ]
-Published = Annotated[
-    bool,
-    typer.Option("--published", help="The paper's algorithm, exactly.", rich_help_panel=COMPUTING),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        help="Seed of all random numbers.",
-        min=0,
-        max=2**32 - 1,
-        metavar="N",
-        rich_help_panel=COMPUTING,
-    ),
-]
+Published = Annotated[bool, _computing("The paper's algorithm, exactly.", "--published")]
+Seed = Annotated[int, _computing("Seed of all random numbers.", min=0, max=2**32 - 1, metavar="N")]
 Jobs = Annotated[
     int,
-    typer.Option(
-        help="Processor cores, -1 for all; the result does not depend on it.",
+    _computing(
+        "Processor cores, -1 for all; the result does not depend on it.",
         callback=_check_jobs,
         metavar="N",
-        rich_help_panel=COMPUTING,
     ),
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        help="Of a text file; UTF-8, UTF-16 and Windows-1252 are recognised.",
-        metavar="NAME",
-        rich_help_panel=READING,
-    ),
-]
-DateOrder = Annotated[
-    Dates | None,
-    typer.Option(
-        "--dates",
-        help="How 01/02/2021 begins, if the column does not tell.",
-        rich_help_panel=READING,
-    ),
-]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        help="SELECT to explain the rows of, in a database.", metavar="SQL", rich_help_panel=READING
-    ),
-]
-Table = Annotated[
-    str | None,
-    typer.Option(
-        help="Table of a database; the only one if not given.",
-        metavar="NAME",
-        rich_help_panel=READING,
-    ),
-]
-Sheet = Annotated[
-    str | None,
-    typer.Option(
-        help="Sheet of a spreadsheet; the first if not given.",
-        metavar="NAME",
-        rich_help_panel=READING,
-    ),
-]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        help="Write the result here; - is the standard output, alone.",
-        metavar="PATH",
-        rich_help_panel=RESULTS,
-    ),
-]
-Csv = Annotated[
-    str | None,
-    typer.Option(
-        help="Write the table here; - is the standard output, alone.",
-        metavar="PATH",
-        rich_help_panel=RESULTS,
-    ),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        help="Draw the bar chart here: .png, .svg, .pdf, .jpg.",
-        metavar="PATH",
-        rich_help_panel=RESULTS,
-    ),
-]
-Html = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the report here, a page for any browser.",
-        metavar="PATH",
-        rich_help_panel=RESULTS,
-    ),
-]
+Json = Annotated[str | None, _result("Write the result here; - is the standard output, alone.")]
+Csv = Annotated[str | None, _result("Write the table here; - is the standard output, alone.")]
+Plot = Annotated[Path | None, _result("Draw the bar chart here: .png, .svg, .pdf, .jpg.")]
+Html = Annotated[Path | None, _result("Write the report here, a page for any browser.")]
 Local = Annotated[
     str | None,
-    typer.Option(
-        help="Also explain single rows: numbers of rows of the table, from 1 on (3,7,20-25), all, "
-        "or a file of new rows.",
+    _result(
+        "Also explain single rows: numbers of rows of the table, from 1 on (3,7,20-25), all, or a "
+        "file of new rows.",
         metavar="ROWS",
-        rich_help_panel=RESULTS,
     ),
 ]
-LocalOutput = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write what --local found here: .csv or .json.",
-        metavar="PATH",
-        rich_help_panel=RESULTS,
-    ),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Overwrite files that are there.", rich_help_panel=RESULTS)
-]
+LocalOutput = Annotated[Path | None, _result("Write what --local found here: .csv or .json.")]
+Force = Annotated[bool, _option("Overwrite files that are there.", "--force", panel=RESULTS)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 Config = Annotated[
     Path | None,

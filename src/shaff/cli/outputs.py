@@ -29,7 +29,7 @@ STANDARD_OUTPUT = "-"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Words after which something private may stand, and how it may stand inside of a word.
 _PRIVATE = ("--query",)
-# Options that change no effect.
+# Options that do not change the effects.
 _NO_MATTER = ("--jobs", "--json", "--csv", "--plot", "--html", "--local", "--local-output")
 _WITH_VALUE = (*_PRIVATE, *_NO_MATTER)
 _SECRET = re.compile(r"(?i)(token|secret|password|passwd|pwd|api_?key|key)=[^&\s]+|://[^/@\s]+@")
@@ -46,7 +46,7 @@ class Outputs:
     local: Path | None = None
 
     def check(self, force: bool, inputs: Sequence[Path] = ()) -> None:
-        """Names are checked first: a long computation must not end in a wrong path."""
+        """Check the names before a long computation ends in a wrong path."""
         if self.json == self.csv == STANDARD_OUTPUT:
             raise InputError("--json and --csv: only one of them can have the standard output.")
         files = self._files()
@@ -70,9 +70,7 @@ class Outputs:
         if self.html is not None:
             result.to_html(self.html, local=local)
         if self.plot is not None:
-            from shaff.show.plots import EffectsDisplay
-
-            EffectsDisplay.from_result(result).save(self.plot)
+            _save_plot(result, self.plot)
         if self.json == STANDARD_OUTPUT:
             sys.stdout.write(result.to_json() + "\n")
         elif self.json is not None:
@@ -81,10 +79,10 @@ class Outputs:
         return [path for _, path in self._files()]
 
     def write_many(self, many: ManyEffects) -> list[Path]:
-        """The table and the picture of many results; returns the files."""
+        """Write the table and the picture of many results; returns the files."""
         if self.plot is not None:
-            many.display().save(self.plot)
-        self._write_csv(many_as_csv(many))
+            _save_plot(many, self.plot)
+        self._write_csv(as_csv(many))
         return [path for _, path in self._files()]
 
     def _write_csv(self, text: str) -> None:
@@ -117,7 +115,7 @@ def _check_output(path: Path, option: str, force: bool, inputs: Sequence[Path]) 
 
 
 def _check_folder(folder: Path, option: str) -> None:
-    """Whether files can be made there: no other inputs has a sure answer."""
+    """Whether files can be made there: nothing but trying has a sure answer."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -134,59 +132,44 @@ def _check_kind(option: str, path: Path | None, endings: tuple[str, ...], librar
         raise ModuleNotFoundError(name=library)
 
 
-def as_csv(result: EffectsResult) -> str:
-    """The table of a result; names that a spreadsheet would run are text to it.
+def _save_plot(result: EffectsResult | ManyEffects, path: Path) -> None:
+    from shaff.show.plots import make_display
+
+    make_display(result).save(path)
+
+
+def as_csv(result: EffectsResult | ManyEffects | LocalEffects) -> str:
+    """Return the table of a result; names that a spreadsheet would run are text to it.
 
     Examples
     --------
     >>> from shaff.cli.outputs import as_csv
-    >>> from shaff.results.effects import EffectsResult
-    >>> result = EffectsResult(
-    ...     names=("=1+1",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=9,
-    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
-    >>> print(as_csv(result).splitlines()[1].split(",")[0])
+    >>> from shaff.results._example import example
+    >>> print(as_csv(example(names=("=1+1", "bmi"))).splitlines()[2].split(",")[0])
     '=1+1
     """
-    columns, words = result.columns(), result.words(result.order)
+    frame = result.to_frame("polars")
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["player", *columns, *words])
-    for place, j in enumerate(result.order):
-        numbers = [_cell(array[j]) for array in columns.values()]
-        said = [column[place] or "" for column in words.values()]
-        writer.writerow([inert(result.names[j]), *numbers, *said])
-    return file.getvalue()
-
-
-def many_as_csv(many: ManyEffects) -> str:
-    """The table of many results, as `as_csv` has that of one."""
-    rows = many.rows()
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(many.columns)
-    for row in rows:
-        writer.writerow([inert(c) if isinstance(c, str) else _cell(c) for c in row.values()])
+    writer.writerow([inert(name) for name in frame.columns])
+    writer.writerows([_cell(entry) for entry in line] for line in frame.iter_rows())
     return file.getvalue()
 
 
 def write_local(local: LocalEffects, path: Path) -> None:
-    """Values of rows, as the ending of the file says."""
+    """Write values of rows, in the format that the ending of the file says."""
     if path.suffix.lower() == ".json":
         local.to_json(path)
         return
-    columns = local.columns()
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([inert(name) for name in columns])
-    cells = [c if isinstance(c, list) else c.tolist() for c in columns.values()]
-    for row in zip(*cells, strict=True):
-        writer.writerow([_cell(c) if isinstance(c, float) else inert(str(c)) for c in row])
     with replacing(path) as temporary:
-        temporary.write_text(file.getvalue(), encoding="utf-8", newline="")
+        temporary.write_text(as_csv(local), encoding="utf-8", newline="")
 
 
-def _cell(number: Any) -> str:
-    return "" if number != number else repr(float(number))
+def _cell(entry: Any) -> str:
+    """Text that is inert, numbers in full, and nothing for what was not computed."""
+    if entry is None or entry != entry:
+        return ""
+    return repr(entry) if isinstance(entry, float) else inert(str(entry))
 
 
 def inert(text: str) -> str:
@@ -202,8 +185,8 @@ def inert(text: str) -> str:
 
 
 def public_call(words: Sequence[str]) -> str:
-    """The command as a report may show it: without what changes no effect, and without folders,
-    queries and what looks secret.
+    """Return the command as a report may show it: without options that do not change the effects,
+    and without folders, queries and what looks secret.
 
     Examples
     --------

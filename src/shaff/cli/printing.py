@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -10,21 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from shaff._util.words import enumerated
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
+from shaff.results.local import LocalEffects
 from shaff.show import sentences
-
-if TYPE_CHECKING:
-    from shaff import EffectsResult
-    from shaff.results.interactions import Interactions
-    from shaff.results.local import LocalEffects
+from shaff.show.rows import NONE, Row, plain, rows
+from shaff.show.text import headings, pairs_table, rest_text, row_sentences
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first-order", "total", "direction")
-MAX_PLAYERS, MAX_PAIRS = 50, 12
-# Rows that are told one by one, and parts of each.
-MAX_ROWS, MAX_PARTS = 10, 6
-_ALPHA = 0.05
+_WIDE_ONLY = ("first_order", "total", "direction")
+MAX_INPUTS, MAX_PAIRS, MAX_ROWS = 50, 12, 10
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
 
@@ -41,22 +38,18 @@ _ASCII = _Glyphs("#", "|", "-", "|")
 
 
 def print_result(result: EffectsResult, console: Console | None = None) -> None:
-    """Title, table and what the effects rest on."""
+    """Print title, table and what the effects rest on."""
     console = console or _console()
     # Lines of text wrap on a terminal only, so that files and pipes get them whole.
     whole = not console.is_terminal
-    console.print(Text(f"Shapley effects on {result.target}", style="bold"), soft_wrap=whole)
+    console.print(Text(f"Shapley effects on {result.target_name}", style="bold"), soft_wrap=whole)
     console.print()
     console.print(_table(result, console))
-    left = len(result.names) - MAX_PLAYERS
-    if left > 0:
-        rest = result.effects[result.order[MAX_PLAYERS:]].sum()
-        console.print(Text(f"... and {left} more with {rest:.3f} together", style="dim"))
+    if len(result.names) > MAX_INPUTS:
+        console.print(Text(rest_text(result, MAX_INPUTS), style="dim"))
     console.print()
-    headline = sentences.headline(result).replace("\u202f", " ")
-    console.print(Text(headline, style="bold"), soft_wrap=whole)
-    for line in result.footer():
-        console.print(_sentence(line), soft_wrap=whole)
+    console.print(Text(plain(sentences.headline(result)), style="bold"), soft_wrap=whole)
+    _print_sentences(sentences.footer(result), console)
     if result.interactions is not None:
         _print_interactions(result.interactions, console)
 
@@ -65,20 +58,27 @@ def _print_interactions(found: Interactions, console: Console) -> None:
     """The strongest pairs, and how to read them."""
     console.print()
     console.print(Text("Strongest interactions", style="bold"))
-    header, rows = found.table(found.order[:MAX_PAIRS])
+    header, lines = pairs_table(found, MAX_PAIRS)
     table = Table(box=None, pad_edge=False)
     for name in header:
-        is_number = name not in ("players", "95 % interval")
+        is_number = name not in ("inputs", "95 % interval")
         table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for line in lines:
+        table.add_row(*map(Text, line))
     console.print(table)
-    for line in found.footer():
-        console.print(_sentence(line), soft_wrap=not console.is_terminal)
+    _print_sentences(sentences.interactions_footer(found), console)
+
+
+def print_local(local: LocalEffects, console: Console | None = None) -> None:
+    """Print the largest effects on the predictions of a few rows."""
+    console = console or _console()
+    console.print()
+    console.print(Text("Single rows", style="bold"), soft_wrap=not console.is_terminal)
+    _print_sentences(row_sentences(local, MAX_ROWS), console)
 
 
 def print_saved(paths: list[str], console: Console | None = None) -> None:
-    """Where the files are."""
+    """Print where the files are."""
     console = console or _console()
     if paths:
         console.print()
@@ -91,47 +91,44 @@ def _console() -> Console:
 
 
 def _table(result: EffectsResult, console: Console) -> Table:
-    from shaff.results.effects import summary_table
-
-    players = result.order[:MAX_PLAYERS]
-    header, rows = summary_table(result, players)
-    bars = _bars(result, console)
-    kept = [k for k, name in enumerate(header[:-1])
-            if console.width >= NARROW or name not in _WIDE_ONLY]  # fmt: skip
+    columns = {
+        name: heading
+        for name, heading in headings(result).items()
+        if console.width >= NARROW or name not in _WIDE_ONLY
+    }
     table = Table(box=None, pad_edge=False)
-    table.add_column(header[0], overflow="fold")
-    for k in kept[1:]:
-        table.add_column(header[k], justify="right", no_wrap=True)
-    has_errors = result.standard_error is not None
+    table.add_column("input", overflow="fold")
+    for heading in columns.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    has_errors = result.standard_errors is not None
     table.add_column("95 % interval" if has_errors else "", no_wrap=True)
-    for j, row in zip(players, rows, strict=True):
+    lines = rows(result)
+    draw = _Bars(console, max((row.high for row in lines), default=0.0), has_errors)
+    for row in lines[:MAX_INPUTS]:
         # Text, not markup: a column may be called "[b]".
-        name, *cells = (Text(row[k]) for k in kept)
-        name.stylize("" if _is_real(result, j) else "dim")
-        table.add_row(name, *cells, bars[j])
+        name = Text(row.name, style="" if row.is_significant else "dim")
+        table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row))
     return table
 
 
-def _is_real(result: EffectsResult, player: int) -> bool:
-    return result.p_values is None or bool(result.null_test()[player] <= _ALPHA)
+class _Bars:
+    """Draws bars of one scale, with their intervals if there are errors."""
 
+    def __init__(self, console: Console, top: float, has_errors: bool) -> None:
+        is_unicode = console.encoding.lower().replace("-", "").startswith("utf")
+        self.glyphs = _DRAWN if is_unicode else _ASCII
+        width = NARROW_BAR if console.width < NARROW else WIDE_BAR
+        self.scale = width / max(top, float(np.finfo(float).tiny))
+        self.has_errors = has_errors
 
-def _bars(result: EffectsResult, console: Console) -> list[Text]:
-    width = NARROW_BAR if console.width < NARROW else WIDE_BAR
-    is_unicode = console.encoding.lower().replace("-", "").startswith("utf")
-    glyphs = _DRAWN if is_unicode else _ASCII
-    has_errors = result.standard_error is not None
-    low = high = result.effects
-    if has_errors:
-        low, high = result.confidence_interval(method="nonnegative")
-    scale = max(float(np.max(high, initial=0.0)), float(np.finfo(float).tiny))
-    places = np.round(width * np.stack([low, result.effects, high], axis=1) / scale).astype(int)
-    bars = []
-    for j, (start, effect, end) in enumerate(places.tolist()):
-        colour = _BLUE if _is_real(result, j) else _PALE
-        bar = Text(glyphs.bar * effect, style=colour)
-        bars.append(_with_interval(effect, start, end, glyphs, colour) if has_errors else bar)
-    return bars
+    def __call__(self, row: Row) -> Text:
+        if row.is_screened:
+            return Text("" if row.interval == NONE else row.interval)
+        colour = _BLUE if row.is_significant else _PALE
+        low, effect, high = (round(self.scale * x) for x in (row.low, row.estimate, row.high))
+        if not self.has_errors:
+            return Text(self.glyphs.bar * effect, style=colour)
+        return _with_interval(effect, low, high, self.glyphs, colour)
 
 
 def _with_interval(effect: int, low: int, high: int, glyphs: _Glyphs, colour: str) -> Text:
@@ -149,39 +146,8 @@ def _with_interval(effect: int, low: int, high: int, glyphs: _Glyphs, colour: st
     return drawn
 
 
-def _sentence(line: str) -> Text:
-    text = Text(line)
-    text.highlight_words(["Note:"], style="yellow")
-    return text
-
-
-def print_local(local: LocalEffects, console: Console | None = None) -> None:
-    """The largest parts of the predictions of a few rows."""
-    console = console or _console()
-    whole = not console.is_terminal
-    console.print()
-    console.print(Text("Single rows", style="bold"), soft_wrap=whole)
-    for output in local.outputs or (None,):
-        one = local if output is None else local.of(output)
-        for row in range(min(one.n_rows, MAX_ROWS)):
-            console.print(Text(_row_sentence(one, row)), soft_wrap=whole)
-    if local.n_rows > MAX_ROWS:
-        console.print(Text(f"... and {local.n_rows - MAX_ROWS} more rows", style="dim"))
-    for note in local.notes:
-        console.print(_sentence(f"Note: {note}"), soft_wrap=whole)
-
-
-def _row_sentence(local: LocalEffects, row: int) -> str:
-    place, values = int(local.rows[row]), local.values[row]
-    of = "" if local.output is None else f" ({local.output})"
-    if np.isnan(values).any():
-        return f"Row {place}{of}: cannot be predicted out of sample."
-    order = np.argsort(-np.abs(values), kind="stable")
-    parts = [f"{values[j]:+.3g} {local.names[j]}" for j in order[:MAX_PARTS]]
-    rest = values[order[MAX_PARTS:]]
-    if len(rest):
-        parts.append(f"{rest.sum():+.3g} others")
-    return (
-        f"Row {place}{of}: {local.predictions[row]:.4g} = {local.base:.4g} on average "
-        + ", ".join(parts)
-    )
+def _print_sentences(lines: list[str], console: Console) -> None:
+    for line in lines:
+        text = Text(line, style="dim" if line.startswith("...") else "")
+        text.highlight_words(["Note:"], style="yellow")
+        console.print(text, soft_wrap=not console.is_terminal)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.words import column_sentence, counted, listed
+from shaff._util.seeds import draw_seed
+from shaff._util.words import counted, listed
+from shaff.data.remarks import Remark
 from shaff.data.sources.files import Source, TableFile, read_source, with_types
 from shaff.errors import InputError
 from shaff.fitting.progress import progress_bar
@@ -57,7 +59,7 @@ class TableInputs:
     y: pl.Series
     rows: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     by: pl.Series | None = None
     # Numbers of the rows in the file, from 1 on; None if a sample was read.
     numbers: npt.NDArray[np.intp] | None = None
@@ -68,13 +70,15 @@ def read_inputs(
 ) -> TableInputs:
     """Read the table, then take from it what was roles for."""
     with progress_bar(verbose, "Reading rows") as progress:
-        table = read_source(source, max_rows, seed, progress.update)
+        # The seed that `ShapleyEffects` makes of its random_state: `fit` samples the same rows.
+        sample_seed = draw_seed(seed)
+        table = read_source(source, max_rows, sample_seed, roles.row_groups, progress.update)
     if table.frame.height == 0:
         raise InputError(f"{_place(source)} has no rows.")
     names = table.frame.columns
     _known(names, roles.target, "--target")
     special = _special(names, roles)
-    chosen, notes = _chosen(table, roles, special)
+    chosen, numbered = _chosen(table, roles, special)
     categorical = _columns(names, roles.categorical, "--categorical")
     inputs = [name for name in chosen if name not in special]
     table = with_types(_selected(table, [*inputs, *special]), categorical, source.order)
@@ -95,7 +99,7 @@ def read_inputs(
         _target(frame[roles.target], roles.classes),
         _rows(frame, roles),
         settings,
-        (*missing, *table.notes, *notes, *empty),
+        (*missing, *table.remarks, *numbered, *empty),
         None if roles.by is None else frame[roles.by],
         numbers,
     )
@@ -120,8 +124,8 @@ def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
 
 def _chosen(
     table: TableFile, roles: ColumnRoles, special: Sequence[str]
-) -> tuple[list[str], tuple[str, ...]]:
-    """The columns to explain by, and a word on row numbers that were saved with the table."""
+) -> tuple[list[str], tuple[Remark, ...]]:
+    """Columns to explain by, and a remark if row numbers were saved with the table."""
     names = table.frame.columns
     only = _columns(names, roles.only, "--only")
     dropped = _columns(names, roles.drop, "--drop")
@@ -133,9 +137,7 @@ def _chosen(
         return [name for name in only if name not in dropped], ()
     first = names[0]
     if first in _UNNAMED and first not in special and _numbers_rows(table.frame[first]):
-        return [name for name in names[1:] if name not in dropped], (
-            "The first column has no name of its own and numbers the rows: left out.",
-        )
+        return [name for name in names[1:] if name not in dropped], (Remark("row numbers"),)
     return [name for name in names if name not in dropped], ()
 
 
@@ -150,13 +152,12 @@ def _selected(table: TableFile, names: Sequence[str]) -> TableFile:
     return replace(table, frame=table.frame.select(list(dict.fromkeys(names))))
 
 
-def _without_empty(frame: pl.DataFrame, inputs: list[str]) -> tuple[list[str], tuple[str, ...]]:
+def _without_empty(frame: pl.DataFrame, inputs: list[str]) -> tuple[list[str], tuple[Remark, ...]]:
+    """Columns with any value, and a remark on those without."""
     empty = [name for name in inputs if not _has_value(frame[name]).any()]
     if not empty:
         return inputs, ()
-    return [name for name in inputs if name not in empty], (
-        column_sentence(empty, "has no value at all: left out."),
-    )
+    return [name for name in inputs if name not in empty], (Remark("empty", tuple(empty)),)
 
 
 def _has_value(column: pl.Series) -> pl.Series:
@@ -164,8 +165,10 @@ def _has_value(column: pl.Series) -> pl.Series:
     return there & ~column.is_nan().fill_null(True) if column.dtype.is_float() else there
 
 
-def _with_target(frame: pl.DataFrame, roles: ColumnRoles) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The rows that have a target, and what to say about the others."""
+def _with_target(
+    frame: pl.DataFrame, roles: ColumnRoles
+) -> tuple[pl.DataFrame, tuple[Remark, ...]]:
+    """Rows that have a target, and a remark on those that were left out."""
     has_target = _has_value(frame[roles.target])
     n_missing = int((~has_target).sum())
     if not n_missing:
@@ -178,7 +181,7 @@ def _with_target(frame: pl.DataFrame, roles: ColumnRoles) -> tuple[pl.DataFrame,
             f"target {roles.target!r} is missing in {rows}: leave them out by "
             "--drop-missing-target, or fill them in."
         )
-    left_out = f"Left out {rows} in which {roles.target!r} is missing."
+    left_out = Remark("missing target", (roles.target,), {"n_rows": n_missing})
     return frame.filter(has_target), (left_out,)
 
 

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, FloatArray
 from shaff._util.words import column_sentence, listed
+from shaff.data.remarks import Remark
 from shaff.data.spelling import read_spelling
 from shaff.data.table import (
     Table,
@@ -25,26 +27,24 @@ from shaff.errors import InputError
 
 # More of a text that was not there before says nothing about how the column is written.
 KNOWN_TEXT = 1_000_000
-_SEEN = (
-    "All of these are rows of the fit, which most of the learners have seen: explain() without "
-    "rows predicts them out of sample."
-)
-_UNSEEN = "has categories that were not there in fit: they are explained as missing ones."
-_MISSING = "has missing values, which it had not in fit: what they mean is a guess."
 
 
 class NewRows(NamedTuple):
-    """Rows as numbers, in the columns and codes of the table, what to warn of, and what else to say
-    about them."""
+    """Further rows of a table that has been read.
+
+    Parameters
+    ----------
+    X : float array of shape (n_rows, n_columns)
+        In the columns and category codes of the table.
+    warnings : tuple of Remark
+        Facts that the user is warned of.
+    remarks : tuple of Remark
+        Facts that only the notes state, after the warnings.
+    """
 
     X: FloatArray
-    warnings: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """All that is to say."""
-        return (*self.warnings, *self.remarks)
+    warnings: tuple[Remark, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
@@ -77,9 +77,12 @@ def read_new_rows(X: Any, table: Table, named: bool) -> NewRows:
         raise InputError(column_sentence(names, "holds infinite values (infinity): replace them."))
     unseen = _is_unseen(read, table)
     missing = np.isnan(read).any(axis=0) > np.isnan(table.X).any(axis=0)
-    notes = (*_said(unseen.any(axis=0), table, _UNSEEN), *_said(missing, table, _MISSING))
+    warnings = (
+        *_remarks("new categories", unseen.any(axis=0), table),
+        *_remarks("newly missing", missing, table),
+    )
     read[unseen] = np.nan
-    return NewRows(read, notes, _seen(read, table.X))
+    return NewRows(read, warnings, _seen(read, table.X))
 
 
 def _read_matrix(X: Any, table: Table, named: bool) -> FloatArray:
@@ -155,13 +158,13 @@ def _numbers(column: nw.Series[Any], name: str, spelled: Mapping[str, int] | Non
     return read.values
 
 
-def _seen(rows: FloatArray, known: FloatArray) -> tuple[str, ...]:
-    """Where rows tell who they are, whether all of these were there before."""
+def _seen(rows: FloatArray, known: FloatArray) -> tuple[Remark, ...]:
+    """Remark that all rows are rows of the fit, where no two of those are alike."""
     if len(rows) >= len(known):
         return ()
     before = {row.tobytes() for row in known}
-    told_apart = len(before) == len(known)
-    return (_SEEN,) if told_apart and all(row.tobytes() in before for row in rows) else ()
+    is_seen = len(before) == len(known) and all(row.tobytes() in before for row in rows)
+    return (Remark("rows of the fit"),) if is_seen else ()
 
 
 def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
@@ -170,6 +173,6 @@ def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
     return np.asarray((read >= n_levels) & table.categorical)
 
 
-def _said(which: Any, table: Table, said: str) -> tuple[str, ...]:
-    names = [table.names[j] for j in np.flatnonzero(which)]
-    return (column_sentence(names, said),) if names else ()
+def _remarks(kind: str, is_concerned: npt.ArrayLike, table: Table) -> tuple[Remark, ...]:
+    names = tuple(table.names[j] for j in np.flatnonzero(is_concerned))
+    return (Remark(kind, names),) if names else ()

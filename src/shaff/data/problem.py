@@ -26,8 +26,6 @@ from shaff.data.table import Groups, Table, is_frame, read_players, read_table, 
 from shaff.data.target import Target, read_target
 from shaff.errors import InputError
 
-FOREST_ERRORS = ("unbiased", "plain")
-
 
 @dataclass(frozen=True, eq=False)
 class Views:
@@ -79,8 +77,6 @@ class Problem:
     cv : int, list of splits or None
     n_jobs : int or None
     seed : int
-    forest_error : {"unbiased", "plain"}
-        How forests are measured out of bag.
     n_given : int or None
         Rows before any were left out, where that is known.
     tell : callable
@@ -107,7 +103,6 @@ class Problem:
     cv: int | Splits | None = None
     n_jobs: int | None = None
     seed: int = 0
-    forest_error: str = "unbiased"
     n_given: int | None = None
     tell: Tell = say_nothing
     views: Views | None = None
@@ -126,7 +121,6 @@ class Problem:
         cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
-        forest_error: str = "unbiased",
     ) -> Problem:
         """From plain arrays, for value functions that are used by themselves.
 
@@ -150,7 +144,6 @@ class Problem:
             read_cv(cv, len(matrix), target, groups),
             n_jobs,
             int(random_state) if whole_seed else draw_seed(random_state),  # type: ignore[arg-type]
-            forest_error,
         )
 
     @property
@@ -269,7 +262,6 @@ class ReadingOptions:
     cv: Any = None
     n_jobs: int | None = None
     max_rows: int | None = None
-    forest_error: str = "unbiased"
     as_classes: bool = field(default=False, kw_only=True)
     all_rows: bool = field(default=False, kw_only=True)
 
@@ -291,7 +283,7 @@ def read_problem(
     sample = sample_rows(given, max_rows, reading.seed)
     X, y, sample_weight, row_groups = sample.arrays
     table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
-    table = replace(table, notes=(*sample.notes, *table.notes))
+    table = replace(table, remarks=(*sample.remarks, *table.remarks))
     n_rows = len(table.X)
     check_rows(n_rows)
     target = read_target(y, n_rows, reading.as_classes)
@@ -308,7 +300,6 @@ def read_problem(
         read_cv(reading.cv, n_rows, target, groups),
         reading.n_jobs,
         reading.seed,
-        reading.forest_error,
         sample.n_given,
         places=sample.places,
     )

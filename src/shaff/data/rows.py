@@ -9,8 +9,11 @@ import numpy.typing as npt
 
 from shaff._util.missing import is_missing
 from shaff._util.typing import FloatArray, IntpArray
+from shaff.data.remarks import Remark
 from shaff.data.table import MIN_ROWS, check_table, take_rows
 from shaff.errors import InputError, as_user_errors
+
+SAMPLED = "sampled"
 
 
 def check_rows(n_rows: int) -> None:
@@ -81,7 +84,7 @@ class RowSample(NamedTuple):
 
     arrays: tuple[Any, ...]
     n_given: int
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     places: IntpArray | None = None
 
 
@@ -107,16 +110,13 @@ def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> Row
     with as_user_errors():
         check_consistent_length(*(array for array in arrays if array is not None))
     chosen = draw_rows(n_rows, max_rows, read_row_groups(arrays[3], n_rows), seed)
-    note = sample_note(len(chosen), n_rows)
-    return RowSample(tuple(take_rows(array, chosen) for array in arrays), n_rows, (note,), chosen)
+    taken = tuple(take_rows(array, chosen) for array in arrays)
+    return RowSample(taken, n_rows, (sampled(len(chosen), n_rows),), chosen)
 
 
-def sample_note(n_sample: int, n_rows: int) -> str:
-    """The line that a result on a sample carries."""
-    return (
-        f"Computed on a random sample of {n_sample} of the {n_rows} rows; the standard errors "
-        "are those of the sample."
-    )
+def sampled(n_sample: int, n_rows: int) -> Remark:
+    """The remark that everything is computed on a sample."""
+    return Remark(SAMPLED, details={"n_sample": n_sample, "n_rows": n_rows})
 
 
 def n_given_rows(X: Any) -> int:

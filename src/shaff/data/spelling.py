@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, NamedTuple
 
-from shaff._util.words import listed
+from shaff.data.remarks import Remark
 
 DateOrder = Literal["day", "month"]
 Value = float | date | datetime
@@ -48,14 +48,14 @@ class Spelling:
     kind : {"numbers", "whole numbers", "dates", "codes", "open dates"}
         Codes are digits with leading zeros, such as postcodes. Open dates may begin with the day
         or with the month. Both stay text.
-    note : str
-        What a reader should know, beginning with "holds"; may be empty.
+    remarks : tuple of Remark
+        What a reader should know, without the column's name; empty for plain numbers and dates.
     values : dict
         Of each label; None is missing. Empty for text that stays text.
     """
 
     kind: str
-    note: str = ""
+    remarks: tuple[Remark, ...] = ()
     values: dict[str, Value | None] = field(default_factory=dict)
 
 
@@ -115,10 +115,10 @@ def read_spelling(
     >>> spelling = read_spelling({"$1,234.50": 3, "$7": 1, "?": 1})
     >>> spelling.values
     {'$1,234.50': 1234.5, '$7': 7.0, '?': None}
-    >>> spelling.note
-    "holds amounts in $ with commas between thousands but for '?': read as missing."
-    >>> read_spelling({"01/02/2021": 1, "31/01/2021": 1}).note
-    'holds dates with the day first.'
+    >>> spelling.remarks[0].details
+    {'form': 'amounts in $ with commas between thousands', 'unread': ('?',)}
+    >>> read_spelling({"01/02/2021": 1, "31/01/2021": 1}).remarks[0].details["form"]
+    'dates with the day first'
     >>> read_spelling({"01/02/2021": 1, "03/04/2021": 1}).kind
     'open dates'
     """
@@ -152,23 +152,21 @@ def _best(readings: list[_Reading], weight: Mapping[str, int]) -> _Reading | Non
 def _spelling(reading: _Reading, bare: Mapping[str, str]) -> Spelling:
     kind, values = reading
     if kind == "codes":
-        return Spelling(kind, "holds codes with leading zeros: read as categories.")
+        return Spelling(kind, (Remark(kind),))
     if kind == "open dates":
-        example = next(iter(values))
-        return Spelling(kind, f"holds dates such as {example!r} that may begin with the day or the "
-                        "month: read as categories.")  # fmt: skip
-    note = _note("numbers" if kind == "whole numbers" else kind, values, bare)
+        return Spelling(kind, (Remark(kind, details={"example": next(iter(values))}),))
+    remarks = _remarks("numbers" if kind == "whole numbers" else kind, values, bare)
     general = "dates" if kind.startswith("dates") else "numbers"
     named = {label: values.get(text) for label, text in bare.items()}
-    return Spelling(kind if kind == "whole numbers" else general, note, named)
+    return Spelling(kind if kind == "whole numbers" else general, remarks, named)
 
 
-def _note(kind: str, values: Mapping[str, Value], bare: Mapping[str, str]) -> str:
-    others = sorted({text for text in bare.values() if text and text not in values})
-    if others:
-        return f"holds {kind} but for {listed(others)}: read as missing."
+def _remarks(form: str, values: Mapping[str, Value], bare: Mapping[str, str]) -> tuple[Remark, ...]:
+    unread = tuple(sorted({text for text in bare.values() if text and text not in values}))
     # Plain numbers need no word, and dates get theirs from the reader of columns.
-    return "" if kind in ("numbers", "dates") else f"holds {kind}."
+    if not unread and form in ("numbers", "dates"):
+        return ()
+    return (Remark("spelled", details={"form": form, "unread": unread}),)
 
 
 def _bare(label: str) -> str:

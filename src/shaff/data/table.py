@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from numbers import Number
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from shaff._util.frames import BACKENDS, Backend
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, FloatArray
 from shaff._util.words import column_sentence
+from shaff.data.remarks import Remark, merged
 from shaff.data.spelling import Spelling, read_spelling
 from shaff.errors import InputError, InputTypeError
 
@@ -29,9 +30,6 @@ NEARLY_UNIQUE = 0.5
 # What may name a category: things that print as what they are.
 _LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
 Groups = Mapping[str, Sequence[str | int]]
-_WHOLE_NUMBERS = (
-    "holds whole numbers stored as text: read as categories; convert them if they are amounts."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +42,8 @@ class Table:
         NaN where a value is missing. Categories are codes: 0, 1, ... in order of their names.
     names : tuple of str
     categorical : bool array of shape (n_columns,)
-    notes : tuple of str
-        What was done to columns that are not plain numbers.
+    remarks : tuple of Remark
+        How columns that are not plain numbers were read, and which rows.
     levels : dict of str to tuple
         Categories of a column, each at the place that is its code.
     spelled : dict of str to dict
@@ -55,7 +53,7 @@ class Table:
     X: FloatArray
     names: tuple[str, ...]
     categorical: BoolArray
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     spelled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -189,17 +187,15 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
     frame = nw.from_native(X, eager_only=True)
     matrix = np.empty((len(frame), len(names)))
     kinds = np.zeros(len(names), dtype=bool)
-    said: dict[str, list[str]] = {}
     read: dict[str, Column] = {}
+    remarks: list[Remark] = []
     for j, (name, series) in enumerate(zip(names, frame.iter_columns(), strict=True)):
         column = read[name] = read_column(series, name, name in chosen)
         matrix[:, j], kinds[j] = column.values, column.is_category
-        if column.note:
-            said.setdefault(column.note, []).append(name)
-    notes = tuple(column_sentence(columns, note) for note, columns in said.items())
+        remarks += [replace(remark, columns=(name,)) for remark in column.remarks]
     levels = {name: column.levels for name, column in read.items() if column.is_category}
     spelled = {name: column.spelled for name, column in read.items() if column.spelled}
-    return Table(matrix, names, kinds, notes, levels, spelled)
+    return Table(matrix, names, kinds, merged(remarks), levels, spelled)
 
 
 def _column_names(X: Any) -> tuple[str, ...]:
@@ -235,7 +231,7 @@ class Column(NamedTuple):
 
     values: FloatArray
     is_category: bool = False
-    note: str = ""
+    remarks: tuple[Remark, ...] = ()
     levels: tuple[str, ...] = ()
     spelled: Mapping[str, int] = MappingProxyType({})
 
@@ -250,9 +246,9 @@ def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Colu
     if dtype.is_numeric() or dtype == nw.Boolean:
         return Column(_numbers(column))
     if dtype == nw.Date or dtype == nw.Datetime:
-        return Column(_days(column.to_list()), note="holds dates: read as days since 1970.")
+        return Column(_days(column.to_list()), remarks=(Remark("dates"),))
     if dtype == nw.Duration:
-        return Column(_days(column.to_list()), note="holds durations: read as days.")
+        return Column(_days(column.to_list()), remarks=(Remark("durations"),))
     if dtype == nw.Object:
         return _read_objects(column.to_list(), name)
     if column.null_count() == len(column):
@@ -281,13 +277,13 @@ def _read_text(values: list[Any], name: str) -> Column:
     if spelling is None:
         return _categories(values, name)
     if spelling.kind == "whole numbers":
-        return _categories(values, name)._replace(note=_WHOLE_NUMBERS)
+        return _categories(values, name)._replace(remarks=(Remark(spelling.kind),))
     if not spelling.values:
-        return _categories(values, name)._replace(note=spelling.note)
-    is_date = spelling.kind == "dates"
-    how = "as days since 1970." if is_date else "as numbers."
-    note = f"{_as_text(spelling.note, 'dates' if is_date else 'numbers')} {how}"
-    return Column(spelled_numbers(values, spelling), note=note, spelled=counts)
+        return _categories(values, name)._replace(remarks=spelling.remarks)
+    plain = {"form": spelling.kind, "unread": (), "is_date": spelling.kind == "dates"}
+    found = [Remark("spelled in text", details={**plain, **remark.details})
+             for remark in spelling.remarks or (Remark("spelled"),)]  # fmt: skip
+    return Column(spelled_numbers(values, spelling), remarks=tuple(found), spelled=counts)
 
 
 def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
@@ -298,19 +294,13 @@ def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
     return np.array([np.nan if v is None else v for v in spelled], dtype=np.float64)
 
 
-def _as_text(note: str, kind: str) -> str:
-    """What was found, up to how it is read."""
-    found = (note or f"holds {kind}.").removesuffix(".").replace(": read as missing", " (missing)")
-    return f"{found}, stored as text: read"
-
-
 def _read_objects(values: list[Any], name: str) -> Column:
     """A column of Python objects: what they are decides."""
     known = [v for v in values if not is_missing(v)]
     if all(isinstance(v, Number) and not isinstance(v, complex) for v in known):
         return Column(np.array([np.nan if is_missing(v) else float(v) for v in values]))
     if all(isinstance(v, date | timedelta) for v in known):
-        return Column(_days(values), note="holds dates or durations: read as days.")
+        return Column(_days(values), remarks=(Remark("dates or durations"),))
     return _categories(values, name)
 
 
@@ -348,19 +338,15 @@ def _categories(values: list[Any], name: str) -> Column:
         )
     code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
     codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
-    return Column(codes, True, _category_note(kinds, len(code), len(known)), tuple(code))
+    return Column(codes, True, _category_remarks(kinds, len(code), len(known)), tuple(code))
 
 
-def _category_note(kinds: set[type], n_levels: int, n_known: int) -> str:
+def _category_remarks(kinds: set[type], n_levels: int, n_known: int) -> tuple[Remark, ...]:
     if str in kinds and any(issubclass(kind, Number) for kind in kinds):
-        return "mixes text and numbers: read as categories."
+        return (Remark("mixed"),)
     if n_levels > NEARLY_UNIQUE * n_known and n_known >= MIN_ROWS:
-        nearly = "" if n_levels == n_known else "nearly "
-        return (
-            f"has another category in {nearly}every row, from which little is learnt about other "
-            "rows: drop it if it is a name or an id."
-        )
-    return ""
+        return (Remark("nearly unique", details={"is_unique": n_levels == n_known}),)
+    return ()
 
 
 def _check_columns(table: Table) -> None:

@@ -1,4 +1,4 @@
-"""Step 1: which subsets to price. `DESIGNS` is the registry of names."""
+"""Step 1: which subsets to evaluate. `DESIGNS` is the registry of names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DESIGNS: dict[str, DesignSetting] = {
 
 
 def find_design(design: Any) -> DesignSetting:
-    """The setting of that name, or the setting itself; else an error that lists the names.
+    """Return the setting of that name, or the setting itself; else raise an error with the names.
 
     Examples
     --------

@@ -11,9 +11,9 @@ from shaff.errors import InputError
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets
 
-# Lists of more subsets would not fit memory; to price as many takes days.
+# Lists of more subsets would not fit memory; to evaluate as many takes days.
 # `benchmarks.memory` shows what a list costs.
-MAX_PLAYERS, LARGEST_PRICED = 24, 16
+MAX_PLAYERS, LARGEST_EVALUATED = 24, 16
 
 
 class ExhaustiveDesign:
@@ -43,7 +43,7 @@ class ExhaustiveDesign:
         return Subsets.from_masks((codes >> np.arange(self.n_players)) & 1)
 
     def propose(self, history: Values) -> Proposal | None:
-        """Every subset that the history does not hold."""
+        """Propose every subset that the history does not hold."""
         return unseen(self.subsets, history)
 
 
@@ -62,10 +62,10 @@ class Exhaustive(DesignSetting):
     solver = "gaussian_process"
 
     def make(self, context: DesignContext) -> ExhaustiveDesign:
-        """The design of as many players."""
-        if context.n_players > LARGEST_PRICED:
+        """Return the design for the number of players."""
+        if context.n_players > LARGEST_EVALUATED:
             raise InputError(
-                f'design="exhaustive" would price 2^{context.n_players} subsets; it is for at most '
-                f"{LARGEST_PRICED} players."
+                f'design="exhaustive" would evaluate 2^{context.n_players} subsets; it is '
+                f"for at most {LARGEST_EVALUATED} inputs."
             )
         return ExhaustiveDesign(context.n_players)

@@ -18,7 +18,7 @@ WEIGHTINGS = ("pair", "published")
 
 
 def path_subsets(forest: Forest, players: Players | None = None) -> tuple[Subsets, FloatArray]:
-    """The subsets that occur along the paths of a forest, and their frequencies.
+    """Return the subsets that occur along the paths of a forest, and their frequencies.
 
     A path counts the set of split variables of each of its prefixes once; the full set is left
     out and the frequencies are scaled to sum to one. O(number of nodes), any number of columns.
@@ -87,13 +87,13 @@ class ForestPathsDesign:
         self.random_state = random_state
 
     def propose(self, history: Values) -> Proposal | None:
-        """All subsets at once, then nothing."""
+        """Propose all subsets at once, then nothing."""
         if len(history.v) > 1 or len(self.candidates) == 0:
             return None
         return self.draw()
 
     def draw(self) -> Proposal:
-        """The drawn subsets and their complements, each once, with their summed weights.
+        """Draw subsets; return them and their complements, each once, with their summed weights.
 
         Players that occur in no draw do not take part.
         """
@@ -118,12 +118,12 @@ class ForestPathsDesign:
 
 
 # Repetitions among the draws do not count as evaluations, hence far more draws than subsets.
-# Fewer, and the budget is not reached (`benchmarks.published`).
+# Fewer, and ``n_subsets`` is not reached (`benchmarks.published`).
 _DRAWS_PER_SUBSET = 20
 
 
 def _draws_within(drawn: Subsets, n_pairs: int) -> int:
-    """How many of the first draws have at most ``n_pairs`` distinct pairs."""
+    """Return how many of the first draws have at most ``n_pairs`` distinct pairs."""
     seen: set[bytes] = set()
     for count, (key, partner) in enumerate(
         zip(drawn.keys(), drawn.complement().keys(), strict=True)
@@ -157,7 +157,7 @@ class ForestPaths(DesignSetting):
     name = "forest_paths"
 
     def make(self, context: DesignContext) -> ForestPathsDesign:
-        """The design on the paths of the forest of step 2."""
+        """Return the design on the paths of the forest of step 2."""
         if context.forest is None:
             raise InputError(
                 'design="forest_paths" follows the paths of a forest: use it with '
@@ -170,7 +170,7 @@ class ForestPaths(DesignSetting):
         candidates, frequency = path_subsets(context.forest, context.players)
         n_subsets = context.n_subsets
         if self.n_draws is None and n_subsets is None:
-            n_subsets = context.budget
+            n_subsets = context.max_subsets
         return ForestPathsDesign(
             candidates, frequency, self.n_draws, n_subsets, self.paired_weights, context.seed
         )

@@ -27,7 +27,7 @@ POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 # A batch adds this share of what has been evaluated, and never fewer pairs than the second.
 # Larger ones choose by stale hyper-parameters, smaller ones refit too often (`benchmarks.designs`).
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
-# No error bar is believed before this many evaluations, and this many a player.
+# No error bar is believed before this many evaluations, and this many per player.
 # Fewer, and a run may end on a lucky fit (`benchmarks.designs`).
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
 # The tolerance is a share of the error of v(all) that the rows leave, within limits: more rows
@@ -44,7 +44,7 @@ class GaussianProcessDesign:
     of the process are fitted to the values so far, and a batch of pairs is added from a pool of
     candidates whose size is uniform (that is, sampled by leverage score): each time the pair with
     the largest expected fall of the summed posterior variance of the effects (docs/theory.md,
-    section 7). When all subsets fit the budget, all are proposed at once.
+    section 7). When there are no more than ``n_subsets`` subsets, all are proposed at once.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class GaussianProcessDesign:
         Cap on the number of subsets to evaluate; the empty and the full set do not count.
     tol : float or None
         Stop when the largest calibrated standard error of an effect is at most this, though not
-        before 50 evaluations and 3 a player.
+        before 50 evaluations and 3 per player.
     relevance : array of shape (n_players,) or None
         Rough importance of the players, such as split gains.
     proxy : Proxy or None
@@ -93,7 +93,7 @@ class GaussianProcessDesign:
         return OddModel(n_players, **known)
 
     def propose(self, history: Values) -> Proposal | None:
-        """The next batch, or None at the budget or the tolerance."""
+        """Propose the next batch; None once ``n_subsets`` or the tolerance is reached."""
         if 2**self.n_players - 2 <= self.n_subsets:
             return ExhaustiveDesign(self.n_players).propose(history)
         inner = history.subsets.sizes < self.n_players
@@ -128,7 +128,7 @@ class GaussianProcessDesign:
         return paired(masks[chosen])
 
     def _candidates(self, n_pairs: int, seen: Subsets) -> BoolArray:
-        """Distinct pairs, one member each, with no member in ``seen``."""
+        """Draw distinct pairs, one member each, with no member in ``seen``."""
         n_pool = int(np.clip(POOL_FACTOR * n_pairs, *POOL_LIMITS))
         sizes = self._rng.randint(1, self.n_players, size=n_pool)
         pool = Subsets.from_masks(
@@ -140,7 +140,7 @@ class GaussianProcessDesign:
 
 
 def choose(posterior: Posterior, pool: Points, noise: float, n_chosen: int) -> list[int]:
-    """Positions in the pool of the pairs that lower the summed variance of the effects most.
+    """Return the places in the pool of the pairs that lower the summed variance most.
 
     One pair at a time, each given those before. The Cholesky factor is never formed again: a new
     observation appends a row to L^-1 K(observed, pool), from which all that is needed follows.
@@ -186,7 +186,7 @@ class _Greedy:
 
 
 def default_tolerance(context: DesignContext) -> float:
-    """Small beside the error that the rows leave to v(all)."""
+    """Return a tolerance that is small beside the data error of v(all)."""
     return float(np.clip(DATA_SHARE * context.data_error, *TOLERANCES))
 
 
@@ -207,11 +207,11 @@ class GaussianProcess(DesignSetting):
     screened = True
 
     def make(self, context: DesignContext) -> GaussianProcessDesign:
-        """The design; a budget that was asked for is spent, unless a tolerance was too."""
+        """Return the design. It stops at a tolerance unless only ``n_subsets`` was asked for."""
         default = None if context.n_subsets is not None else default_tolerance(context)
         return GaussianProcessDesign(
             context.n_players,
-            context.budget,
+            context.max_subsets,
             default if context.tol is None else context.tol,
             context.relevance,
             context.seed,

@@ -12,13 +12,13 @@ from shaff.subsets import Subsets
 
 # Times the evaluations that effects are given: there are more pairs than players.
 # Fewer, and interactions of many players stay unsure; more costs time (`benchmarks.interactions`).
-BUDGET_FACTOR = 2
+SUBSETS_FACTOR = 2
 # Candidates times pairs of players that are looked at together: memory only.
 MAX_NUMBERS = 2**24
 
 
 class InteractionDesign(GaussianProcessDesign):
-    """As `GaussianProcessDesign`, for the Shapley interaction indices in place of the values.
+    """A `GaussianProcessDesign` for the Shapley interaction indices in place of the values.
 
     Each time the pair {U, complement} with the largest expected fall of the summed posterior
     variance of all indices is added (docs/theory.md, section 13). It goes on from whatever was
@@ -39,13 +39,15 @@ class InteractionDesign(GaussianProcessDesign):
     def of(
         cls, context: DesignContext, n_subsets: int | None, tol: float | None
     ) -> InteractionDesign:
-        """With what is known of the players; a budget that was asked for is spent, unless a
-        tolerance was too."""
+        """Return the design for what is known of the players.
+
+        It stops at a tolerance unless only ``n_subsets`` was asked for.
+        """
         if tol is None and n_subsets is None:
             tol = default_tolerance(context)
         return cls(
             context.n_players,
-            BUDGET_FACTOR * context.budget if n_subsets is None else n_subsets,
+            SUBSETS_FACTOR * context.max_subsets if n_subsets is None else n_subsets,
             tol,
             context.relevance,
             context.seed,
@@ -53,7 +55,7 @@ class InteractionDesign(GaussianProcessDesign):
         )
 
     def _candidates(self, n_pairs: int, seen: Subsets) -> BoolArray:
-        """Of many players fewer candidates: each has a number for every pair of players."""
+        """Draw fewer candidates if players are many: each has a number per pair of players."""
         n_indices = self.n_players * (self.n_players - 1) // 2
         return super()._candidates(n_pairs, seen)[: max(MAX_NUMBERS // n_indices, 2 * n_pairs)]
 

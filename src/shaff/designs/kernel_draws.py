@@ -95,10 +95,10 @@ class KernelDraws(DesignSetting):
 
     @property
     def name(self) -> str:
-        """By whether the draws come in pairs."""
+        """The design's name, which depends on whether draws come in pairs."""
         return "paired_draws" if self.paired else "kernel_draws"
 
     def make(self, context: DesignContext) -> KernelDrawsDesign:
-        """The design of as many draws as the budget has evaluations."""
-        n_draws = context.budget // 2 if self.paired else context.budget
+        """Return the design of ``context.max_subsets`` draws, complements included."""
+        n_draws = context.max_subsets // 2 if self.paired else context.max_subsets
         return KernelDrawsDesign(context.n_players, n_draws, context.seed, paired=self.paired)

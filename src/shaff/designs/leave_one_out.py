@@ -33,7 +33,7 @@ class LeaveOneOutDesign:
         return complements[complements.sizes > 0]
 
     def propose(self, history: Values) -> Proposal | None:
-        """The whole design, without what the history holds."""
+        """Propose the whole design, except for what the history holds."""
         return unseen(self.subsets, history)
 
 
@@ -53,5 +53,5 @@ class LeaveOneOut(DesignSetting):
     gives = "all_but_one"
 
     def make(self, context: DesignContext) -> LeaveOneOutDesign:
-        """The design of as many players."""
+        """Return the design for the number of players."""
         return LeaveOneOutDesign(context.n_players)

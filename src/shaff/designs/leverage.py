@@ -28,7 +28,7 @@ class LeverageDesign:
 
     The leverage score of a subset in the Shapley regression depends on its size alone, and is
     the same in total for each size (Musco and Witter, 2025). So each size gets the same share of
-    the budget, sizes that are exhausted hand theirs on, and within a size the draw is uniform
+    the subsets, sizes that are exhausted hand theirs on, and within a size the draw is uniform
     without replacement. The weight of a subset is the Shapley kernel's over its probability of
     being drawn, so that weighted least squares is consistent.
 
@@ -67,7 +67,7 @@ class LeverageDesign:
         return paired(np.concatenate(masks), np.concatenate(log_weights))
 
     def propose(self, history: Values) -> Proposal | None:
-        """The whole design, without what the history holds."""
+        """Propose the whole design, except for what the history holds."""
         return unseen(self.subsets, history)
 
 
@@ -78,7 +78,7 @@ def expected_counts(n_pairs: int, n_players: int) -> FloatArray:
     share = np.where(2 * np.arange(1, len(available) + 1) == n_players, 0.5, 1.0)
     if n_pairs >= available.sum():
         return available
-    # At this level even the last, half-size share alone would spend the whole budget.
+    # At this level even the last, half-size share alone would take all subsets.
     highest = 2.0 * n_pairs + 2.0 * float(available[np.isfinite(available)].max(initial=0.0))
     level = brentq(lambda c: float(np.minimum(available, c * share).sum() - n_pairs), 0, highest)
     counts = np.minimum(available, level * share)
@@ -132,5 +132,5 @@ class Leverage(DesignSetting):
     name = "leverage"
 
     def make(self, context: DesignContext) -> LeverageDesign:
-        """The design within the budget."""
-        return LeverageDesign(context.n_players, context.budget, context.seed)
+        """Return the design of at most ``context.max_subsets`` subsets."""
+        return LeverageDesign(context.n_players, context.max_subsets, context.seed)

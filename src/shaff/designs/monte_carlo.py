@@ -21,7 +21,7 @@ from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
 from shaff.subsets import Subsets, log_kernel_weight
 
 # Draws to try for each pair that is wanted: past that, what is left is too unlikely to wait for.
-# Fewer, and small games end short of their budget; more only costs time (`benchmarks.designs`).
+# Fewer, and small games end with too few subsets; more only costs time (`benchmarks.designs`).
 MAX_DRAWS_PER_PAIR = 20
 
 
@@ -38,8 +38,8 @@ class MonteCarloDesign:
         count.
     random_state : int, RandomState or None
     exhaust_borders : bool
-        Take every subset of the smallest and largest sizes for as long as their share of the
-        budget covers them, and sample the rest (kernelSHAP's practice). False is the plain
+        Take every subset of the smallest and largest sizes for as long as their share of
+        the subsets covers them, and sample the rest (kernelSHAP's practice). False is the plain
         paired sampler of Covert and Lee (2021).
 
     Examples
@@ -79,7 +79,7 @@ class MonteCarloDesign:
         return paired(masks, log_weight)
 
     def propose(self, history: Values) -> Proposal | None:
-        """The whole design, without what the history holds."""
+        """Propose the whole design, except for what the history holds."""
         return unseen(self.subsets, history)
 
     def _sample(self, n_pairs: int, n_whole: int) -> Subsets:
@@ -108,7 +108,7 @@ def pair_mass(n_players: int) -> FloatArray:
 
 
 def count_whole_sizes(n_pairs: int, n_players: int) -> int:
-    """How many border sizes have at most as many pairs as the budget would draw of them."""
+    """How many border sizes have at most as many pairs as would be drawn of them."""
     mass, available = pair_mass(n_players), n_pairs_by_size(n_players)
     for n_whole in range(len(mass)):
         if n_pairs * mass[n_whole] / mass[n_whole:].sum() < available[n_whole] * (1 - 1e-9):
@@ -131,5 +131,5 @@ class MonteCarlo(DesignSetting):
     name = "monte_carlo"
 
     def make(self, context: DesignContext) -> MonteCarloDesign:
-        """The design within the budget."""
-        return MonteCarloDesign(context.n_players, context.budget, context.seed)
+        """Return the design of at most ``context.max_subsets`` subsets."""
+        return MonteCarloDesign(context.n_players, context.max_subsets, context.seed)

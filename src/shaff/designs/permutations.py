@@ -20,7 +20,7 @@ Kind = Literal["antithetic", "orthogonal", "plain"]
 
 
 class PermutationDesign:
-    """Prefixes of random orders of the players, as many orders as the budget holds.
+    """Prefixes of random orders of the players, as many orders as fit ``n_subsets``.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PermutationDesign:
     @cached_property
     def orders(self) -> IntArray:
         """Orders of the players, reverses right after."""
-        # Past this many orders new subsets are rare: few players, generous budget.
+        # Past this many orders new subsets are rare: few players, many subsets.
         limit = 20 * (self.n_subsets // max(self.n_players - 1, 1) + 1)
         seen: set[bytes] = set()
         taken: list[IntArray] = []
@@ -74,7 +74,9 @@ class PermutationDesign:
             seen |= keys
             taken.append(unit)
         if not taken:
-            raise InputError(f"n_subsets={self.n_subsets} is too small for one order of players")
+            raise InputError(
+                f"n_subsets={self.n_subsets} is too small for one order of the inputs."
+            )
         return np.concatenate(taken)
 
     @property
@@ -83,7 +85,7 @@ class PermutationDesign:
         return Subsets.from_masks(prefixes(self.orders)).unique()
 
     def propose(self, history: Values) -> Proposal | None:
-        """The whole design, without what the history holds, and its orders."""
+        """Propose the whole design with its orders, except for what the history holds."""
         proposal = unseen(self.subsets, history)
         return None if proposal is None else replace(proposal, orders=self.orders)
 
@@ -116,11 +118,11 @@ class Permutations(DesignSetting):
 
     @property
     def name(self) -> str:
-        """By the kind of the orders."""
+        """The design's name, which depends on the kind of orders."""
         return "permutations" if self.kind == "plain" else self.kind
 
     def make(self, context: DesignContext) -> PermutationDesign:
-        """The design within the budget."""
+        """Return the design of at most ``context.max_subsets`` subsets."""
         return PermutationDesign(
-            context.n_players, context.budget, kind=self.kind, random_state=context.seed
+            context.n_players, context.max_subsets, kind=self.kind, random_state=context.seed
         )

@@ -1,4 +1,4 @@
-"""What the designs share: random subsets of given sizes, whole sizes, and what is new."""
+"""Helpers that the designs share: random subsets of given sizes, whole sizes, and new subsets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shaff.subsets import Subsets
 
 
 def random_of_sizes(sizes: IntArray, n_players: int, rng: np.random.RandomState) -> BoolArray:
-    """One uniform subset of each size, shape (len(sizes), n_players)."""
+    """Draw one uniform subset of each size, shape (len(sizes), n_players)."""
     ranks = rng.random_sample((len(sizes), n_players)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks < np.asarray(sizes)[:, None])
 
 
 def all_of_size(size: int, n_players: int) -> BoolArray:
-    """Every subset of one size, or one of each pair when the complements have that size too."""
+    """Return every subset of one size, or one of each pair if complements have that size too."""
     members = np.array(list(combinations(range(n_players), size)), dtype=np.int64)
     masks = np.zeros((len(members), n_players), dtype=bool)
     np.put_along_axis(masks, members, True, axis=1)
@@ -27,7 +27,7 @@ def all_of_size(size: int, n_players: int) -> BoolArray:
 
 
 def canonical(masks: BoolArray) -> BoolArray:
-    """The member of each pair with the smaller size; of equal sizes, the one with player 0."""
+    """Return the smaller member of each pair; of two equal sizes, the one with player 0."""
     sizes, p = masks.sum(axis=1), masks.shape[1]
     flip = (2 * sizes > p) | ((2 * sizes == p) & ~masks[:, 0])
     return np.asarray(masks ^ flip[:, None])
@@ -57,7 +57,7 @@ def paired(masks: BoolArray, log_weight: FloatArray | None = None) -> Subsets:
 
 
 def unseen(subsets: Subsets, history: Values) -> Proposal | None:
-    """The subsets that the history does not hold, or None."""
+    """Propose the subsets that the history does not hold; None if it holds all."""
     seen = set(history.subsets.keys())
     keys = subsets.keys()
     new = np.array([key not in seen for key in keys], dtype=bool)

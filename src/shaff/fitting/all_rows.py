@@ -1,8 +1,8 @@
-"""Learners that were grown on a sample, measured on all rows: one pass, in blocks.
+"""Evaluation on all rows of learners that were grown on a sample: one pass, in blocks.
 
-Blocks are read and coded here; what they add to the sums is found in threads or wherever tasks are
-sent. Sums are added in the order of the rows, so that they are the same bits everywhere, and may be
-saved at any block.
+Blocks are read and coded here; their sums are computed in threads or wherever tasks are sent. Sums
+are added in the order of the rows, so that they are the same bits everywhere, and may be saved
+after any block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shaff.values.sums import ErrorSums
 # Blocks of rows for each thread or worker, which are held at a time: fewer, and they wait for each
 # other; more take memory.
 WAITING = 2
-# Seconds between two saves: a stop loses as much work.
+# Seconds between two saves: the most work that a stop loses.
 SAVED_EVERY = 20.0
 
 
@@ -42,10 +42,11 @@ class Measured:
     Parameters
     ----------
     values : Values
-        Without influences.
+        Values over all rows, without influences.
     covariances : list of float arrays of shape (n_subsets, n_subsets)
-        Of v, then of each output where they are known.
+        Covariance of v, then that of each output where it is known.
     n_rows : int
+        Number of rows measured.
     """
 
     values: Values
@@ -53,7 +54,7 @@ class Measured:
     n_rows: int
 
     def errors_of(self, subsets: Subsets) -> Covariances:
-        """Data errors of some of the subsets, in their order."""
+        """Return data errors of some of the subsets, in their order."""
         place = {key: k for k, key in enumerate(self.values.subsets.keys())}
         chosen = np.array([place[key] for key in subsets.keys()])
         return Covariances([c[np.ix_(chosen, chosen)] for c in self.covariances])
@@ -65,10 +66,11 @@ class RowsToMeasure(NamedTuple):
     Parameters
     ----------
     rest : AllRows
+        All rows of the source, the sample included.
     problem : Problem
         The sample, as it was read.
     as_played : callable
-        From rows of the problem to rows of the value function.
+        Map from rows of the problem to rows of the value function.
     """
 
     rest: AllRows
@@ -77,11 +79,11 @@ class RowsToMeasure(NamedTuple):
 
     @property
     def n_units(self) -> int | None:
-        """See `MeasuredRows`."""
+        """Number of groups of rows, None without groups; see `MeasuredRows`."""
         return None if self.problem.row_groups is None else UNITS
 
     def blocks(self, evaluated: RowPass) -> Iterator[MeasuredRows]:
-        """In order, each row with the model that predicts it."""
+        """Yield blocks of rows in order, each row with the model that predicts it."""
         fold_of, n_folds = evaluated.fold_of, evaluated.n_folds
         for block in self.rest.blocks():
             rows = self.rest.read(block, self.problem, fold_of, n_folds)
@@ -90,30 +92,30 @@ class RowsToMeasure(NamedTuple):
 
 @dataclass
 class SoFar:
-    """Sums over the first blocks, and a hash of their rows: what a second run goes on from."""
+    """Sums over the first blocks and a hash of their rows, from which another run resumes."""
 
     sums: ErrorSums
     n_blocks: int = 0
     seen: bytes = b""
 
     def add(self, rows: MeasuredRows, sums: ErrorSums) -> None:
-        """Count the next block in."""
+        """Add the next block."""
         self.sums.merge(sums)
         self.n_blocks += 1
         self.seen = _hash(self.seen, rows)
 
     def arrays(self) -> Arrays:
-        """As they are saved."""
+        """Return all that is to be saved."""
         seen = np.frombuffer(self.seen, dtype=np.uint8)
         return {**self.sums.arrays(), "n_blocks": np.array(self.n_blocks), "seen": seen}
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> SoFar:
-        """As they were saved."""
+        """Restore what was saved."""
         return cls(ErrorSums.of_arrays(arrays), int(arrays["n_blocks"]), arrays["seen"].tobytes())
 
     def has_seen(self, blocks: Iterator[MeasuredRows]) -> bool:
-        """Whether the next blocks are its own; they are taken."""
+        """Read as many blocks as were summed; return whether they are the same rows."""
         seen = b""
         for rows in islice(blocks, self.n_blocks):
             seen = _hash(seen, rows)
@@ -135,16 +137,16 @@ def measure(
     progress: Progress,
     checkpoint: Checkpoint | None = None,
 ) -> Measured:
-    """Price subsets on all rows.
+    """Evaluate subsets on all rows.
 
     Parameters
     ----------
     rows : RowsToMeasure
     values : ValueFunction
-        With `over_rows`.
+        One that has a method ``over_rows``.
     subsets : Subsets
     progress : Progress
-    checkpoint : Checkpoint or None
+    checkpoint : Checkpoint or None, default=None
         Where sums are saved, and found again by another run.
     """
     evaluated: RowPass = values.over_rows(subsets)
@@ -165,7 +167,7 @@ def measure(
 def _resume(
     rows: RowsToMeasure, evaluated: RowPass, subsets: Subsets, checkpoint: Checkpoint | None
 ) -> tuple[SoFar, Iterator[MeasuredRows]]:
-    """What another run has summed over these rows, and the blocks that are left."""
+    """Return what another run has summed over these rows, and the blocks that are left."""
     saved = None if checkpoint is None else checkpoint.load_sums(subsets)
     if saved is not None:
         so_far, blocks = SoFar.of_arrays(saved), rows.blocks(evaluated)
@@ -179,7 +181,7 @@ def _resume(
 def _summed(
     evaluated: RowPass, blocks: Iterator[MeasuredRows], n_units: int | None, n_jobs: int | None
 ) -> Iterator[tuple[MeasuredRows, ErrorSums]]:
-    """Each block with its sums, in order; only a few blocks are held at a time."""
+    """Yield each block with its sums, in order; only a few blocks are held at a time."""
     engine = current_engine()
     n_workers = effective_n_jobs(n_jobs) if engine is None else engine.n_workers
     while batch := list(islice(blocks, WAITING * n_workers)):
@@ -191,6 +193,6 @@ def _summed(
 
 
 def _sum(evaluated: RowPass, rows: MeasuredRows, n_units: int | None) -> ErrorSums:
-    """One task: the models are shipped once, rows go there and sums come back."""
+    """Run one task: the models are sent once; then rows go, and sums come back."""
     sums: ErrorSums = evaluated.sums(rows, n_units)
     return sums

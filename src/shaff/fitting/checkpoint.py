@@ -1,10 +1,10 @@
-"""Checkpoints: values of subsets as files in a folder, here or far, which a later run goes on from.
+"""Checkpoints: values of subsets in files of a local or remote folder, from which a run resumes.
 
-A file holds one block of subsets with their values. It is written whole or not at all, and on
-reading its format, length and hash are checked: one that is damaged, or of another format, counts
-as none. What was summed over rows that come in blocks is a file too, the last one only.
-A name begins with the run's own (a hash of data, model and settings), so that many
-runs may share a folder, and those that ask the same share the work.
+A file holds one block of subsets with their values. It is written whole or not at all, and its
+format, length and hash are checked on reading: a file that is damaged, or of another format, is
+ignored. Sums over rows that come in blocks are a file too, of which only the last is kept.
+File names begin with a hash of data, model and settings, so that many runs may share a folder, and
+runs with the same settings share the work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shaff.errors import InputError, StorageError
 from shaff.protocols import Values
 from shaff.subsets import Subsets
 
-# What files begin with; then hash and length of the rest. Another version is another format.
+# The first bytes of a file; hash and length of the rest follow. Another version is another format.
 FORMAT = b"shaff checkpoint 2\n"
 SUFFIX, SUMS_SUFFIX = ".part", ".sums"
 Arrays = dict[str, npt.NDArray[Any]]
@@ -35,46 +35,46 @@ _HEAD = len(FORMAT) + hashlib.sha256().digest_size + 8
 
 
 class Store(Protocol):
-    """Named bytes."""
+    """A place that holds named bytes."""
 
     def names(self, prefix: str) -> list[str]:
-        """Of those that begin so, in order."""
+        """Return the names that begin with the prefix, in order."""
         ...
 
     def read(self, name: str) -> bytes:
-        """All of it."""
+        """Return all bytes of that name."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
-        """Whole or not at all."""
+        """Write bytes under that name, whole or not at all."""
         ...
 
 
 class LocalStore:
-    """A folder of this machine; it is made when it is not there."""
+    """A folder of this machine; it is created if it does not exist."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def names(self, prefix: str) -> list[str]:
-        """Of whole files: those under way begin with a dot."""
+        """Return the names of whole files: those being written begin with a dot."""
         return sorted(path.name for path in self.folder.glob(f"{prefix}*{SUFFIX}"))
 
     def read(self, name: str) -> bytes:
-        """All of it."""
+        """Return all bytes of that name."""
         return (self.folder / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
-        """Under another name first."""
+        """Write a temporary file and rename it."""
         with replacing(self.folder / name) as temporary:
             temporary.write_bytes(data)
 
 
 class RemoteStore:
-    """Any file system that fsspec knows, such as ``s3://bucket/folder``.
+    """A folder of any file system that fsspec knows, such as ``s3://bucket/folder``.
 
-    Objects of a bucket appear whole; elsewhere the hash tells a file that was cut off.
+    Objects of a bucket appear whole; elsewhere the hash detects a file that was cut off.
     """
 
     def __init__(self, address: str) -> None:
@@ -91,18 +91,18 @@ class RemoteStore:
         self._system.makedirs(self._root, exist_ok=True)
 
     def names(self, prefix: str) -> list[str]:
-        """As they are now, not as they were."""
+        """Return the names as they are now, not as they were cached."""
         self._system.invalidate_cache()
         found = self._system.ls(self._root, detail=False)
         names = [str(path).rsplit("/", 1)[-1] for path in found]
         return sorted(n for n in names if n.startswith(prefix) and n.endswith(SUFFIX))
 
     def read(self, name: str) -> bytes:
-        """All of it."""
+        """Return all bytes of that name."""
         return bytes(self._system.cat_file(f"{self._root}/{name}"))
 
     def write(self, name: str, data: bytes) -> None:
-        """At once."""
+        """Write the bytes in one go."""
         self._system.pipe_file(f"{self._root}/{name}", data)
 
 
@@ -112,9 +112,9 @@ class Checkpoint:
     Parameters
     ----------
     place : path or address
-        A folder, or what fsspec can open.
+        A local folder, or an address that fsspec can open.
     fingerprint : bytes
-        Of the run; see `fingerprint`.
+        Identity of the run; see `fingerprint`.
 
     Examples
     --------
@@ -138,8 +138,10 @@ class Checkpoint:
             self._store: Store = RemoteStore(self.place) if far else LocalStore(self.place)
 
     def news(self) -> Iterator[tuple[Values, bool]]:
-        """What this run, or another that shares the folder, has saved since the last look; and
-        whether influences are with it."""
+        """Yield blocks saved since the last call, by this run or one that shares the folder.
+
+        Each comes with whether it has influences.
+        """
         with self._words_for_errors("read"):
             names = [n for n in self._store.names(self._prefix) if n not in self._seen]
         for name in names:
@@ -149,17 +151,17 @@ class Checkpoint:
                 yield found
 
     def save(self, values: Values, influences: bool) -> None:
-        """Write a block whole or not at all."""
+        """Write a block, whole or not at all."""
         name = self._name(values.subsets, influences) + SUFFIX
         self._write(name, _arrays_of(values, influences))
         self._seen.add(name)
 
     def save_sums(self, subsets: Subsets, sums: Arrays) -> None:
-        """Write sums of these subsets in the place of those that were saved before."""
+        """Write sums of these subsets over those that were saved before."""
         self._write(self._name(subsets) + SUMS_SUFFIX, sums)
 
     def load_sums(self, subsets: Subsets) -> Arrays | None:
-        """The last that were saved, None if there are none, or no whole ones."""
+        """Return the last sums that were saved, or None if there is no valid file."""
         return self._read(self._name(subsets) + SUMS_SUFFIX)
 
     def _name(self, subsets: Subsets, influences: bool = False) -> str:
@@ -178,7 +180,7 @@ class Checkpoint:
     def _read(self, name: str) -> Arrays | None:
         try:
             return open_file(self._store.read(name))
-        except OSError:  # gone, or not to be read: evaluated again
+        except OSError:  # gone or unreadable: evaluated again
             return None
 
     @contextmanager
@@ -188,8 +190,8 @@ class Checkpoint:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StorageError(
-                f"The checkpoint {self.place} cannot be {what} ({reason}). What it holds is kept: "
-                "mend that and run again to go on from there."
+                f"The checkpoint {self.place} cannot be {what} ({reason}). Its contents are kept: "
+                "fix this and run again to resume."
             ) from error
 
 
@@ -201,7 +203,7 @@ def _to_bytes(arrays: Arrays) -> bytes:
 
 
 def open_file(data: bytes) -> Arrays | None:
-    """What a file holds; None for what is not whole, or of another format."""
+    """Return the arrays in a file, or None if it is damaged or of another format."""
     head, body = data[:_HEAD], data[_HEAD:]
     expected = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
     if head != expected:
@@ -217,15 +219,15 @@ def _arrays_of(values: Values, influences: bool) -> Arrays:
 
 
 def values_of(arrays: Arrays) -> tuple[Values, bool] | None:
-    """A block of values, and whether influences are with it."""
+    """Return a block of values, and whether it has influences."""
     if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
-        return None  # of a version that knows more
+        return None  # of a later version
     with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")
     return Values(Subsets.from_masks(masks), **arrays), with_rows
 
 
 def fingerprint(*parts: Any) -> bytes:
-    """A hash of arrays, models and plain settings, the same in every process.
+    """Return a hash of arrays, models and plain settings that is the same in every process.
 
     Examples
     --------

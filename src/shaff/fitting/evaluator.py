@@ -1,8 +1,9 @@
-"""Evaluates subsets: each once, in blocks, here or elsewhere, with progress, saved as they come."""
+"""Evaluation of subsets: each once, in blocks, on this machine or others, saved as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from shaff._util.typing import BoolArray
 from shaff._util.work import current_engine, stream_tasks
 from shaff.fitting.checkpoint import Checkpoint
 from shaff.fitting.progress import Progress, Silent
-from shaff.protocols import ValueFunction, Values
+from shaff.protocols import Design, Proposal, ValueFunction, Values
 from shaff.subsets import Subsets
 
 # Subsets between two looks at progress and checkpoint. More, and a stop loses more; fewer, and
@@ -24,17 +25,60 @@ SENT = 32
 Places = dict[bool, dict[bytes, tuple[Values, int]]]
 
 
+def run_design(
+    design: Design, history: Values, evaluate: Callable[[Proposal, int], Values]
+) -> tuple[list[Proposal], Values]:
+    """Let a design propose subsets, and evaluate them, in turn until it has no more to propose.
+
+    Parameters
+    ----------
+    design : Design
+    history : Values
+        What has been evaluated before, the full set first.
+    evaluate : callable
+        ``evaluate(proposal, n_subsets) -> Values`` of the proposal's subsets, in their order;
+        ``n_subsets`` is how many the history will hold then.
+
+    Returns
+    -------
+    proposals : list of Proposal
+    history : Values
+        The history given, followed by the values of all proposals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.designs.exhaustive import ExhaustiveDesign
+    >>> from shaff.fitting.evaluator import run_design
+    >>> from shaff.protocols import Values
+    >>> from shaff.subsets import Subsets
+    >>> start = Values(Subsets.full(3), np.array([1.0]))
+    >>> proposals, history = run_design(
+    ...     ExhaustiveDesign(3), start, lambda proposal, _: Values(proposal.subsets, np.ones(6))
+    ... )
+    >>> len(proposals), len(history.v)
+    (1, 7)
+    """
+    proposals: list[Proposal] = []
+    while (proposal := design.propose(history)) is not None:
+        more = evaluate(proposal, len(history.v) + len(proposal.subsets))
+        history = Values.concatenate([history, more])
+        proposals.append(proposal)
+    return proposals, history
+
+
 class Evaluator:
     """Evaluates each subset once, whoever asks for it.
 
     Parameters
     ----------
     values : ValueFunction
-    checkpoint : Checkpoint or None
+    checkpoint : Checkpoint or None, default=None
         Where blocks are saved, and found again by another run.
-    progress : Progress or None
-    evaluated : Values or None
-        What has been evaluated already, with influences.
+    progress : Progress or None, default=None
+        What is told after each block; None means nothing. See also `reporting_to`.
+    evaluated : Values or None, default=None
+        Values that are known already, with influences.
 
     Examples
     --------
@@ -58,7 +102,7 @@ class Evaluator:
         evaluated: Values | None = None,
     ) -> None:
         self._values, self.checkpoint = values, checkpoint
-        self.progress = progress or Silent()
+        self._progress = progress or Silent()
         self.n_players = values.n_players
         self._found: Places = {False: {}, True: {}}
         # In the checkpoint; what this run has not asked for yet is not its own.
@@ -67,16 +111,28 @@ class Evaluator:
             _note(self._found[True], evaluated)
 
     @property
+    def progress(self) -> Progress:
+        """What is told after each block."""
+        return self._progress
+
+    def reporting_to(self, progress: Progress) -> Evaluator:
+        """Return an evaluator that tells another progress bar, and shares all values with this."""
+        other = copy(self)
+        other._progress = progress
+        return other
+
+    @property
     def n_evaluated(self) -> int:
-        """Subsets that have been evaluated."""
+        """Number of subsets that have been evaluated."""
         return len(self._found[False].keys() | self._found[True].keys())
 
     def evaluate(
         self, subsets: Subsets, *, influences: bool = True, total: int | None = None
     ) -> Values:
-        """Values in the order of the subsets; those that are not known yet block by block.
+        """Return the values in the order of the subsets, evaluating those that are not known yet.
 
-        The values do not depend on the blocks. ``total`` is what the progress bar is to end at.
+        They are evaluated block by block; the values do not depend on the blocks. ``total`` is
+        where the progress bar ends.
         """
         new = subsets[self._is_new(subsets, influences)].unique()
         new = new[~self._take_saved(new, influences)]
@@ -85,11 +141,48 @@ class Evaluator:
                 self.checkpoint.save(block, influences)
             self._recall(block)
             _note(self._found[influences], block)
-            self.progress.update(self.n_evaluated, total)
+            self._progress.update(self.n_evaluated, total)
         return replace(self._gather(subsets, influences), subsets=subsets)
 
+    def run(
+        self, design: Design, start: Subsets, planned: int | None = None
+    ) -> tuple[list[Proposal], Values]:
+        """Evaluate some subsets, the full set first, and then what a design proposes.
+
+        Parameters
+        ----------
+        design : Design
+        start : Subsets
+        planned : int or None, default=None
+            Number of subsets that the progress bar expects in the end, those of ``start``
+            included; None if it is not known.
+
+        Returns
+        -------
+        proposals : list of Proposal
+        history : Values
+            All values so far, without influences.
+        """
+
+        def evaluate(proposal: Proposal, n_subsets: int) -> Values:
+            total = max(planned or 0, n_subsets)
+            values = self.evaluate(proposal.subsets, total=total).without_rows()
+            if proposal.error is not None:
+                self._progress.update(n_subsets, planned, f"error bar {proposal.error:.4f}")
+            return values
+
+        return run_design(design, self.evaluate(start).without_rows(), evaluate)
+
+    def evaluated(self) -> Values:
+        """Return the values of every subset so far, without influences, in order of evaluation."""
+        found = {**self._found[True], **{k: v for k, v in self._found[False].items()
+                                         if k not in self._found[True]}}  # fmt: skip
+        return Values.concatenate(
+            [values[place : place + 1].without_rows() for values, place in found.values()]
+        )
+
     def n_new(self, subsets: Subsets) -> int:
-        """How many of the subsets have not been evaluated yet."""
+        """Return how many of the subsets have not been evaluated yet."""
         return len(subsets[self._is_new(subsets, influences=False)].unique())
 
     def _is_new(self, subsets: Subsets, influences: bool) -> BoolArray:
@@ -101,7 +194,7 @@ class Evaluator:
         return self._found[False].get(key) if found is None and not influences else found
 
     def _take_saved(self, new: Subsets, influences: bool) -> BoolArray:
-        """Which of the subsets another run has evaluated; they are this run's from now on."""
+        """Mark the subsets that another run has evaluated; they are this run's from now on."""
         if self.checkpoint is None or len(new) == 0:
             return np.zeros(len(new), dtype=bool)
         for values, with_rows in self.checkpoint.news():
@@ -121,7 +214,7 @@ class Evaluator:
             recall(values)
 
     def _blocks(self, new: Subsets, influences: bool) -> Iterator[Values]:
-        """Evaluates of all subsets, in whatever order they are done."""
+        """Evaluate all subsets, and yield blocks of them in the order in which they are done."""
         engine = current_engine()
         if engine is None:
             for start in range(0, len(new), CHUNK):
@@ -133,7 +226,7 @@ class Evaluator:
             yield values
 
     def _gather(self, subsets: Subsets, influences: bool) -> Values:
-        """What was evaluated, in the order of the subsets; neighbours in a chunk at once."""
+        """Collect known values in the order of the subsets; neighbours in a block go together."""
         runs: list[tuple[Values, int, int]] = []
         for key in subsets.keys():
             found = self._find(key, influences)
@@ -154,11 +247,11 @@ def _note(places: dict[bytes, tuple[Values, int]], values: Values) -> None:
 
 
 def _evaluate(values: ValueFunction, subsets: Subsets, influences: bool) -> Values:
-    """One task: the value function is shipped once, subsets go there and prices come back."""
+    """Run one task: the value function is sent once; then subsets go, and values come back."""
     return values.values(subsets, influences=influences)
 
 
 def _block_size(n_subsets: int, n_workers: int) -> int:
-    """As large as may be, such that all workers are done at about the same time."""
+    """Return the largest size of a block with which all workers end at about the same time."""
     n_rounds = -(-n_subsets // (SENT * n_workers))
     return max(1, -(-n_subsets // max(1, n_rounds * n_workers)))

@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
-from shaff._util.words import counted
 from shaff.data.new_rows import NewRows
 from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
 from shaff.fitting.evaluator import Evaluator
+from shaff.fitting.notes.local import screened, unpredictable_rows
+from shaff.fitting.notes.reading import sentence
 from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
 from shaff.results.direction import Shape, negligible
 from shaff.results.local import LocalEffects
@@ -53,8 +54,7 @@ class ConstantGame:
         base = _mean(problem)
         zeros = np.zeros((len(X), len(problem.players), len(base)))
         shares = _Shares(zeros, np.tile(base, (len(X), 1)), zeros if errors else None)
-        local = _local(shares, problem, problem, X, is_training=new is None)
-        return replace(local, notes=() if new is None else new.notes)
+        return _local(shares, problem, problem, X, _notes_of(new), is_training=new is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,12 @@ class FittedGame:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X
         rows = None if new is None else self._as_played(X)
-        shares = self._shares(rows, len(X), _mean(self._fitted_game), errors)
-        local = _local(shares, self.problem, self._fitted_game, X, new is None)
-        return replace(local, notes=self._notes(local, new))
+        shares = self._shares(rows, len(X), _mean(self._explained), errors)
+        notes = self._notes(shares, new)
+        return _local(shares, self.problem, self._explained, X, notes, is_training=new is None)
 
     @property
-    def _fitted_game(self) -> Problem:
+    def _explained(self) -> Problem:
         """What is explained, which may be what a model says instead of y."""
         return self.game.problem or self.selection.problem
 
@@ -106,7 +106,7 @@ class FittedGame:
     def _training_rows(self) -> FloatArray:
         """As they were read; a model may have labelled more than these."""
         X = self.problem.X
-        return X if len(X) == len(self._fitted_game.X) else self._fitted_game.X
+        return X if len(X) == len(self._explained.X) else self._explained.X
 
     @property
     def _has_others(self) -> bool:
@@ -174,17 +174,10 @@ class FittedGame:
         for block in _slices(len(subsets), at_once):
             yield from enumerate(predict(subsets[block], rows), block.start)
 
-    def _notes(self, local: LocalEffects, new: NewRows | None) -> tuple[str, ...]:
-        notes = list(() if new is None else new.notes)
-        lost = int(np.isnan(local.predictions.reshape(local.n_rows, -1)).any(axis=1).sum())
-        if lost:
-            notes.append(f"{counted(lost, 'row')} cannot be predicted out of sample: NaN.")
-        if self._has_others:
-            notes.append(
-                f"{counted(len(self.selection.others), 'screened player')} did not play by name: "
-                f"0 in each row. What they say together is the value of {OTHERS!r}, the last."
-            )
-        return tuple(notes)
+    def _notes(self, shares: _Shares, new: NewRows | None) -> tuple[str, ...]:
+        lost = int(np.isnan(shares.predictions).any(axis=1).sum())
+        others = len(self.selection.others)
+        return (*_notes_of(new), *unpredictable_rows(lost), *screened(others))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +211,27 @@ class _Shares:
         return _Shares(among(self.values), self.predictions, errors)
 
 
+def _notes_of(new: NewRows | None) -> tuple[str, ...]:
+    """What is to be said of how new rows were read."""
+    return () if new is None else tuple(map(sentence, (*new.warnings, *new.remarks)))
+
+
 def _mean(problem: Problem) -> FloatArray:
     return np.asarray(np.average(problem.y, axis=0, weights=problem.weight))
 
 
 def _local(
-    shares: _Shares, problem: Problem, played: Problem, X: FloatArray, is_training: bool
+    shares: _Shares,
+    problem: Problem,
+    explained: Problem,
+    X: FloatArray,
+    notes: tuple[str, ...],
+    *,
+    is_training: bool,
 ) -> LocalEffects:
-    """Under the names of a problem as it was read; ``played`` says what is explained."""
-    target, base = played.target, _mean(played)
+    """Local effects under the names of a problem as it was read; the outcome is that of
+    ``explained``, which may hold what a model predicts."""
+    target, base = explained.target, _mean(explained)
     data, levels = _display(problem, X)
     n_more = shares.values.shape[1] - data.shape[1]
     outputs = target.outputs or tuple(f"y{k}" for k in range(len(base)))
@@ -240,9 +245,10 @@ def _local(
         outputs=outputs if len(base) > 1 else ("",),
         target=target.name,
         standard_errors=shares.errors,
+        notes=notes,
         rows=problem.places if is_training and len(X) == len(problem.X) else None,
         is_training=is_training,
-        negligible=_negligible(played, base),
+        negligible=_negligible(explained, base),
     )
     if len(base) > 1:
         return several

@@ -15,18 +15,18 @@ from shaff.values.published.systems import PublishedValues
 
 @dataclass(frozen=True)
 class Preset:
-    """One system.
+    """One system of the paper's Table 1.
 
     Parameters
     ----------
     reference : str
-        Who published it.
+        The publication.
     values, design, solver : str
         Names of the three steps.
     n_subsets : int or None
         Evaluations by default; None for a design that has no choice.
     options : dict
-        Of the value function.
+        Options of the value function.
     note : str
         Where this differs from the publication.
     """
@@ -40,7 +40,7 @@ class Preset:
     note: str = ""
 
     def settings(self, options: Mapping[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
-        """Settings of `ShapleyEffects`; those given override the preset's."""
+        """Return the settings of `ShapleyEffects`; those given override the preset's."""
         note = f"{self.reference}. {self.note}".strip()
         model = settings.pop("estimator", None)
         published = PublishedValues(
@@ -51,7 +51,7 @@ class Preset:
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name, or an error that lists the names."""
+    """Return the preset of that name, or raise an error that lists the names."""
     if name not in PRESETS:
         raise InputError(f"preset {name!r} is unknown: use one of {', '.join(PRESETS)}.")
     return PRESETS[name]

@@ -1,4 +1,4 @@
-"""What a long run tells while it runs: reading, growing, evaluating, each with the time left."""
+"""Progress bars of a long run: reading, growing, evaluating, each with the time left."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from shaff.protocols import Game
 
 
 class Progress(Protocol):
-    """What a step tells while it runs."""
+    """A receiver of progress reports."""
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
-        """How much is done, and of how much if that is known."""
+        """Report how much is done, and of how much if that is known."""
         ...
 
 
 class Silent:
-    """``verbose=0``."""
+    """No progress bar: ``verbose=0``."""
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
 class _Bar:
@@ -38,13 +38,13 @@ class _Bar:
         self._bar.update(self._task, completed=done, total=total, **fields)
 
     def __reduce__(self) -> tuple[type[Silent], tuple[()]]:
-        # A bar does not travel to other processes, nor into files.
+        # A bar can be sent neither to other processes nor into files.
         return Silent, ()
 
 
 @contextmanager
 def progress_bar(verbose: int, step: str = "Evaluating subsets") -> Iterator[Progress]:
-    """A bar with the time left on standard error, or nothing with ``verbose=0``."""
+    """Show a bar with the time left on standard error, or nothing with ``verbose=0``."""
     if not verbose:
         yield Silent()
         return
@@ -71,10 +71,10 @@ def progress_bar(verbose: int, step: str = "Evaluating subsets") -> Iterator[Pro
 def with_progress(
     make: Callable[[Problem], Game], verbose: int, in_steps: bool = True
 ) -> Callable[[Problem], Game]:
-    """The same maker of a value function, with a bar while learners grow.
+    """Return the same maker of a value function, with a progress bar while learners grow.
 
-    ``in_steps``: the maker tells how far it is. One that sends the problem to other processes
-    cannot, since a bar does not travel.
+    ``in_steps`` says that the maker reports how far it is. One that sends the problem to other
+    processes cannot, since a bar cannot be sent.
     """
 
     def make_and_tell(problem: Problem) -> Game:

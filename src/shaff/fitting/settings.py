@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shaff._util.seeds import draw_seed
-from shaff.data.problem import FOREST_ERRORS, ReadingOptions
+from shaff.data.problem import ReadingOptions
 from shaff.data.sources.sampled import ValueRows, check_value_rows
 from shaff.data.table import MIN_ROWS
 from shaff.designs import find_design
@@ -71,8 +71,7 @@ class Settings:
         _check_numbers(given)
         check_value_rows(given["value_rows"])
         state = given["random_state"]
-        read = {k: given[k] for k in ("groups", "categorical", "cv", "n_jobs", "max_rows",
-                                      "forest_error")}  # fmt: skip
+        read = {k: given[k] for k in ("groups", "categorical", "cv", "n_jobs", "max_rows")}
         return cls(
             given["estimator"],
             design,
@@ -121,7 +120,5 @@ def _check_numbers(given: Mapping[str, Any]) -> None:
     check_budget(given["n_subsets"], given["tol"])
     if max_rows is not None and not (_is_whole(max_rows) and max_rows >= MIN_ROWS):
         raise InputError(f"max_rows={max_rows!r}: expected None or at least {MIN_ROWS}.")
-    if given["forest_error"] not in FOREST_ERRORS:
-        raise InputError(f"forest_error={given['forest_error']!r}: use one of {FOREST_ERRORS}.")
     if given["checkpoint"] is not None and not _is_whole(given["random_state"]):
         raise InputError("checkpoint needs a whole number as random_state, to be found again.")

@@ -13,7 +13,7 @@ from shaff.gaussian_process.kernel import OddKernel, Points, decays
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.posterior import stable_cholesky
 
-# Order of the logs of the hyper-parameters; the rates, one a player, follow.
+# Order of the logs of the hyper-parameters; the rates, one per player, follow.
 SIGNAL, LINEAR, NOISE, PROXY, RATES = range(5)
 # Log-normal priors in units where g has mean square 1. They are wide on purpose: the rates of all
 # players sum to about 2 (a game with visible but mild interactions), values carry 0.3 % of noise.
@@ -24,7 +24,7 @@ RATE_SUM, RATE_SD = 2.0, 1.5
 LOWEST, HIGHEST = float(np.log(1e-8)), float(np.log(1e4))
 # Without this second start only one of two modes would be tried (`benchmarks.designs`).
 NOISE_STARTS = (1e-3,)
-# Past so many pairs, and so many a player, the likelihood is that of an even sample of them: it
+# Past so many pairs, and so many per player, the likelihood is that of an even sample of them: it
 # costs O(pairs^3).
 # More costs time, fewer make rates uncertain (`benchmarks.designs`), or so free that they follow
 # the noise (`benchmarks.wide designs`).
@@ -158,7 +158,7 @@ def negative_log_posterior(
 
 
 def _likelihood(terms: _Terms | _EvenTerms, g: FloatArray) -> tuple[float, FloatArray]:
-    """Minus the log, and its gradient."""
+    """Return minus the log likelihood, and its gradient."""
     factor = stable_cholesky(terms.total)
     inverse = cho_solve((factor, True), np.eye(len(g)), check_finite=False)
     alpha = inverse @ g
@@ -195,7 +195,7 @@ class _Terms:
 
 
 class _EvenTerms:
-    """The same for values of the even part less that of the full set; see `even_kernel`."""
+    """The same for values of the even part minus that of the full set; see `even_kernel`."""
 
     def __init__(self, logs: FloatArray, data: Observations) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""From values of subsets to interactions of pairs of players: the fitted even-part process."""
+"""The even-part process fitted to values of subsets, for interactions of pairs of players."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InteractionFit:
     ----------
     pairing : Pairing
     data : Observations
-        Of e(U) = v(U) + v(complement) - v(all).
+        Values of e(U) = v(U) + v(complement) - v(all).
     posterior : Posterior
     """
 
@@ -37,8 +37,7 @@ class InteractionFit:
 
     @cached_property
     def pair_map(self) -> FloatArray:
-        """W with indices = W e. What a player has in all of its pairs together is known: see
-        `with_known_sums`."""
+        """W with indices = W e. The sum over the pairs of a player is known: `with_known_sums`."""
         return with_known_sums(self.posterior.linear_map, self.data.points.signs)
 
     @property
@@ -101,7 +100,7 @@ class InteractionModel:
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """Of the last fit."""
+        """Hyper-parameters of the last fit."""
         return self._odd.hyperparameters
 
     def fit(self, subsets: Subsets, v: FloatArray, v_all: float) -> InteractionFit:

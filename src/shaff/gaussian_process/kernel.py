@@ -120,7 +120,7 @@ class OddKernel:
 
 
 def decays(a: FloatArray, b: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Correlation of v(U) with v(U') less, and plus, that with v(complement of U').
+    """Correlation of v(U) with v(U') minus, and plus, that with v(complement of U').
 
     That is prod exp(-rate) over the players where the signs differ -+ the same where they agree.
     """

@@ -25,9 +25,9 @@ class Proxy:
     Parameters
     ----------
     game : callable
-        Values of a boolean matrix of shape (n_subsets, n_players).
+        Values of the subsets in a boolean matrix of shape (n_subsets, n_players).
     effects : float array of shape (n_players,)
-        Its Shapley values; they sum to its value of the full set less that of the empty set.
+        Its Shapley values; they sum to its value of the full set minus that of the empty set.
 
     Examples
     --------

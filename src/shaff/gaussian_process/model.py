@@ -1,4 +1,4 @@
-"""From values of subsets to a fitted odd-part process: what the solver and the design both use."""
+"""The odd-part process fitted to values of subsets, which solver and design both use."""
 
 from __future__ import annotations
 
@@ -66,8 +66,10 @@ class OddFit:
 
     @property
     def residual_map(self) -> FloatArray:
-        """From the values to what each pair, left out, is off by, over its claimed deviation;
-        shape (n_pairs - 1, n_subsets + 1)."""
+        """Map from the values to the standardised leave-one-out residual of each pair.
+
+        Its shape is (n_pairs - 1, n_subsets + 1).
+        """
         inverse = self.posterior.whiten(np.eye(len(self.data.g)))
         precision = np.einsum("ka,ka->a", inverse, inverse)
         residuals = (inverse.T @ inverse) / np.sqrt(precision)[:, None]

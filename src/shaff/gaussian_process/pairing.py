@@ -1,4 +1,4 @@
-"""From values of subsets to values of pairs of complements, and back."""
+"""Maps between values of subsets and values of pairs of complements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shaff.subsets import Subsets
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """How the values of single subsets make values of pairs.
+    """Pairs of complements in a list of subsets.
 
     The last value stands for the full set, and the last pair is {full, empty}.
 

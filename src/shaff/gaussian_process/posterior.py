@@ -1,4 +1,4 @@
-"""The process given values: what is known of the effects, and how well."""
+"""The process given values: posterior means and variances of the effects."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Kernel(Protocol):
     """Prior of one part of a game, odd or even, and of the effects that follow from it."""
 
     def covariance(self, a: Points, b: Points) -> FloatArray:
-        """Between values, shape (len(a), len(b))."""
+        """Covariance between values, shape (len(a), len(b))."""
         ...
 
     def variance(self, a: Points) -> FloatArray:
-        """Of values, shape (len(a),)."""
+        """Variance of values, shape (len(a),)."""
         ...
 
     def with_effects(self, a: Points) -> FloatArray:
-        """Between effects and values, shape (n_effects, len(a))."""
+        """Covariance between effects and values, shape (n_effects, len(a))."""
         ...
 
     @property
     def effects_variances(self) -> FloatArray:
-        """Of effects, shape (n_effects,)."""
+        """Variance of effects, shape (n_effects,)."""
         ...
 
 
@@ -75,7 +75,7 @@ class Posterior:
 
 
 class OddPosterior(Posterior):
-    """That of the odd part, whose effects are the Shapley values; see `Posterior`."""
+    """The posterior of the odd part, whose effects are the Shapley values; see `Posterior`."""
 
     def __init__(self, kernel: OddKernel, points: Points, noise: FloatArray) -> None:
         super().__init__(kernel, points, noise)

@@ -3,55 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
+from shaff._util.arrays import frozen
 from shaff._util.frames import Backend, make_frame
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
-from shaff.errors import InputError
+from shaff.results.base import Result, check_level
 from shaff.results.intervals import ConfidenceInterval
-from shaff.show.text import aligned, number_text, p_value_text
-from shaff.uncertainty.inference import (
-    adjust_p_values,
-    spanned_p_values,
-)
+from shaff.uncertainty.inference import adjust_p_values, spanned_p_values
 
 if TYPE_CHECKING:
-    from shaff.show.plots.comparison import ComparisonDisplay
+    from shaff.results.base import Display
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
-    """Differences of the effects of two results, player by player. See `compare`.
+class Comparison(Result):
+    """Differences of the effects of two results, input by input. See `compare`.
+
+    Differences are second minus first.
 
     Parameters
     ----------
     names : tuple of str
-        Players of both results.
-    effects : float array of shape (2, n_players)
-        As reported, of the first and of the second result.
-    estimates : float array of shape (n_ways, n_players)
-        Differences of the raw effects, second less first: by corrected values, and where there
-        are any by plain ones.
-    standard_errors : float array of shape (n_players,)
-        Of the differences.
+        Inputs of both results.
+    effects : float array of shape (2, n_inputs)
+        Reported effects of the first and of the second result.
+    estimates : float array of shape (n_ways, n_inputs)
+        Differences of the raw effects: from corrected values, and where there are any from plain
+        ones.
+    standard_errors : float array of shape (n_inputs,)
+        Standard errors of the differences.
     labels : (str, str)
-        What the two are called.
+        Names of the two results.
     notes : tuple of str
+        What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None
+        Library of the given data frame.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from shaff.results.comparison import Comparison
-    >>> found = Comparison(
-    ...     ("age",), np.array([[0.1], [0.4]]), np.array([[0.3]]), np.array([0.1]))
+    >>> found = Comparison(("age",), [[0.1], [0.4]], [[0.3]], [0.1])
     >>> found.p_values.round(4).tolist()
     [0.0027]
     """
+
+    _format: ClassVar[str] = "shaff.Comparison"
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -61,44 +62,55 @@ class Comparison:
     notes: tuple[str, ...] = ()
     library: Backend | None = None
 
+    def __post_init__(self) -> None:
+        p, one, other = len(self.names), *map(str, self.labels)
+        self._set({
+            "names": tuple(map(str, self.names)),
+            "effects": frozen(self.effects, (2, p), "effects"),
+            "estimates": frozen(self.estimates, (len(self.estimates), p), "estimates"),
+            "standard_errors": frozen(self.standard_errors, (p,), "standard_errors"),
+            "labels": (one, other),
+            "notes": tuple(map(str, self.notes)),
+        })  # fmt: skip
+
     @property
     def differences(self) -> FloatArray:
-        """Second less first, shape (n_players,)."""
+        """Second minus first, shape (n_inputs,)."""
         return np.asarray(self.estimates[0])
 
     @property
     def p_values(self) -> FloatArray:
-        """Of "the two effects are equal", two-sided, not adjusted for their number."""
+        """Two-sided p-values of "the two effects are equal", not adjusted for their number."""
         return spanned_p_values(self.estimates, self.standard_errors)
 
     @property
     def order(self) -> IntpArray:
-        """The players, the largest difference first, whatever its sign."""
+        """Positions of the inputs, the largest difference first, regardless of sign."""
         return np.argsort(-np.abs(self.differences), kind="stable")
 
     def confidence_interval(self, level: float = 0.95) -> ConfidenceInterval:
-        """Of the differences; as those of effects they span plain and corrected values."""
-        if not 0 < level < 1:
-            raise InputError(f"level must lie between 0 and 1, got {level!r}.")
+        """Return intervals of the differences; as those of effects they span plain and corrected
+        values."""
+        check_level(level)
         half = float(ndtri((1 + level) / 2)) * self.standard_errors
         return ConfidenceInterval(
             self.estimates.min(axis=0) - half, self.estimates.max(axis=0) + half
         )
 
     def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
-        """One row a player, the largest difference first.
+        """Return a data frame with one line per input, the largest difference first.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the frame that was explained, else pandas.
+            None means the library of the given data frame, else pandas.
         level : float, default=0.95
-            Of the intervals.
+            Level of the intervals.
 
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``player``, the two effects, ``difference``, ``low``, ``high``,
+            Columns ``input``, the two effects, ``difference``, ``low``, ``high``,
             ``standard_error``, ``p_value`` and ``p_adjusted`` (Holm's).
         """
         low, high = self.confidence_interval(level)
@@ -111,38 +123,55 @@ class Comparison:
             "p_value": self.p_values,
             "p_adjusted": adjust_p_values(self.p_values),
         }
-        players = {"player": [self.names[j] for j in self.order]}
+        inputs = {"input": [self.names[j] for j in self.order]}
         numbers = {name: array[self.order] for name, array in columns.items()}
-        return make_frame({**players, **numbers}, backend or self.library or "pandas")
+        return make_frame({**inputs, **numbers}, backend or self.library or "pandas")
 
-    def summary(self, max_players: int = 20) -> str:
-        """The largest differences as a text table."""
-        low, high = self.confidence_interval()
-        adjusted = adjust_p_values(self.p_values)
-        header = ["player", *self.labels, "difference", "error", "p (Holm)", "95 % interval"]
-        rows = [
-            [
-                self.names[j],
-                *(number_text(e[j]) for e in self.effects),
-                number_text(self.differences[j]),
-                number_text(self.standard_errors[j]),
-                p_value_text(adjusted[j]),
-                f"{number_text(low[j])} to {number_text(high[j])}",
-            ]
-            for j in self.order[:max_players]
-        ]
-        notes = [f"Note: {note}" for note in self.notes]
-        return "\n".join([*aligned([header, *rows]), *notes])
+    def summary(self, max_inputs: int = 20) -> str:
+        """Return the largest differences as a text table.
 
-    def plot(self, ax: Any = None, max_players: int = 20) -> ComparisonDisplay:
-        """The differences with their intervals; needs matplotlib."""
-        from shaff.show.plots.comparison import ComparisonDisplay
+        Parameters
+        ----------
+        max_inputs : int, default=20
+            Number of lines of the table.
 
-        low, high = self.confidence_interval()
-        return ComparisonDisplay(self.names, self.differences, low, high, self.labels).plot(
-            ax, max_players
-        )
+        Examples
+        --------
+        >>> from shaff.results.comparison import Comparison
+        >>> found = Comparison(("age",), [[0.1], [0.4]], [[0.3]], [0.1], ("men", "women"))
+        >>> print(found.summary())
+        input    men  women  difference  error  p (Holm)  95 % interval
+        age    0.100  0.400       0.300  0.100     0.003  0.104 to 0.496
+        """
+        return self._summary(max_inputs)
+
+    def plot(
+        self,
+        kind: str = "differences",
+        *,
+        ax: Any = None,
+        max_inputs: int = 20,
+        level: float = 0.95,
+    ) -> Display:
+        """Draw the differences; needs matplotlib (``pip install "shaff[plot]"``).
+
+        Parameters
+        ----------
+        kind : {"differences"}, default="differences"
+            Bars with intervals.
+        ax : matplotlib axes or None, default=None
+            Where to draw; None makes a new figure.
+        max_inputs : int, default=20
+            Number of inputs drawn, those with the largest differences.
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level)
 
     def __repr__(self) -> str:
-        sure = int((adjust_p_values(self.p_values) < 0.05).sum())
-        return f"Comparison({counted(len(self.names), 'player')}, {sure} surely different)"
+        n_sure = int((adjust_p_values(self.p_values) < 0.05).sum())
+        return f"Comparison({counted(len(self.names), 'input')}, {n_sure} significantly different)"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,128 +15,134 @@ from scipy.special import ndtri
 from shaff._util.arrays import frozen
 from shaff._util.files import replacing
 from shaff._util.frames import Backend, make_frame
-from shaff._util.json import encoded, read_content
-from shaff._util.typing import FloatArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.words import counted, listed
 from shaff._version import __version__
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
+from shaff.results.base import Result, check_level
 from shaff.results.interactions import Interactions
 from shaff.results.intervals import ConfidenceInterval, Difference, RankInterval
-from shaff.show import sentences
-from shaff.show.text import aligned, number_text
-from shaff.show.text import summary_table as summary_table
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values, surely_above
 
 if TYPE_CHECKING:
+    from shaff.results.base import Display
     from shaff.results.local import LocalEffects
-    from shaff.show.plots import Display, Kind
 
-FORMAT = "shaff.EffectsResult"
-FORMAT_VERSION = 4
-# Version 1 had neither plain values nor errors per output; version 2 did not know of the data, the
-# call, the screen or the way to convergence; version 3 did not know of directions.
-READ_VERSIONS = (1, 2, 3, 4)
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffectsResult:
-    """Shapley effects, how sure they are, and how they were made. Its arrays are read-only.
+class EffectsResult(Result):
+    """Shapley effects, their uncertainty, and how they were made. All arrays are read-only.
 
     Parameters
     ----------
     names : tuple of str
-        The players, in the order of every array below.
-    effects : float array of shape (n_players,)
-        The reported effects: non-negative, summing to `explained_variance` if that is positive.
-    raw_effects : float array of shape (n_players,)
-        The effects before the sign constraint; errors and intervals are theirs.
+        The inputs (columns or groups of columns), in the order of every array below.
+    effects : float array of shape (n_inputs,)
+        Reported effects: non-negative, summing to `explained_variance` if that is positive.
+    raw_effects : float array of shape (n_inputs,)
+        Effects before the sign constraint; errors and intervals are those of the raw effects.
     explained_variance : float
-        v(all): the share of the variance of y that all players explain out of sample.
-    first_order, total : float arrays of shape (n_players,) or None
+        v(all): the share of the variance of y that all inputs explain on held-out rows.
+    first_order, total : float arrays of shape (n_inputs,) or None
         First-order Sobol indices v({j}) and total Sobol indices v(all) - v(all without j); NaN
-        for players that were never evaluated.
-    standard_errors : dict of float arrays of shape (n_players,) or None
+        for inputs that were never evaluated.
+    errors_by_source : dict of float arrays of shape (n_inputs,) or None
         Standard errors of `raw_effects` by source: "data" (other rows would have given other
         effects), "design" (not all subsets were evaluated), "ensemble" (finitely many trees),
-        "algorithm" (the luck of splits and seeds).
-    covariance : float array of shape (n_players, n_players) or None
+        "algorithm" (random splits and seeds). See `standard_errors` for the total.
+    covariance : float array of shape (n_inputs, n_inputs) or None
         Total covariance of `raw_effects`.
-    p_values : float array of shape (n_players,) or None
-        Of "the effect is 0", not adjusted for their number; see `null_test`.
+    p_values : float array of shape (n_inputs,) or None
+        p-values of "the effect is 0", not adjusted for their number; see `null_test`.
     explained_variance_error : float or None
         Standard error of `explained_variance`.
     n_rows : int
-        Rows that v was measured on.
+        Number of rows that v was measured on.
     n_grown : int or None
-        Rows that the learners were grown on, where they are fewer; see ``value_rows`` of
-        `shaff.ShapleyEffects`.
+        Number of rows that the learners were trained on, where they are fewer; see ``value_rows``
+        of `shaff.ShapleyEffects`.
     n_subsets : int
-        Evaluations of v.
+        Number of evaluations of v.
     estimator, design, solver : str
-        The three steps, by name.
+        Names of the three steps.
     random_state : int or None
         The seed, where it was an integer.
     notes : tuple of str
-        What a reader must know, in plain sentences, the weightiest first.
+        What a reader must know, in plain sentences, the most important first.
     target : str or None
-        The name of y.
-    per_output : dict of float arrays of shape (n_players,) or None
+        Name of the outcome y.
+    per_output : dict of float arrays of shape (n_inputs,) or None
         Effects on each class or output alone, from the same evaluations, when there are several.
         They sum to the explained variance of that output; `effects` are their means, weighted by
         the variances of the outputs (but for the sign constraint).
-    per_output_errors : dict of float arrays of shape (n_players,) or None
-        Their standard errors.
-    plain_effects : float array of shape (n_players,) or None
-        The raw effects by the values without correction, what a learner predicts of rows that it
-        has not seen; None where no value was corrected. Intervals span both, tests are about
-        these.
+    per_output_errors : dict of float arrays of shape (n_inputs,) or None
+        Standard errors of `per_output`.
+    plain_effects : float array of shape (n_inputs,) or None
+        Raw effects from the values without correction, as the learners predict held-out rows; None
+        where no value was corrected. Intervals span both, tests are about these.
     plain_explained_variance : float or None
         `explained_variance` without correction.
-    screened : float array of shape (n_players,) or None
-        For players that a screen has put among "all others" the largest correlation with y that a
-        test of them has shown; NaN for those who played by name. None if all did.
+    screened : float array of shape (n_inputs,) or None
+        For inputs that the screen has merged into "all others", the largest correlation with y
+        that a test of them has shown; NaN for inputs that take part by name. None if all do.
     others : dict of str to float or None
-        What "all others" have together: "effect", "raw_effect", and if known "plain_effect",
+        Joint figures of "all others": "effect", "raw_effect", and if known "plain_effect",
         "standard_error" and "p_value". In the arrays above each of them has an equal part of it.
     interchangeable : tuple of tuples of str
-        Groups of players that say nearly the same (correlations beyond 0.99): which of them has
-        the credit is a matter of taste, and they share it.
+        Groups of inputs that are nearly identical (correlations beyond 0.99) and share their
+        effect.
     convergence : float array of shape (n_steps, 2) or None
-        Evaluations of v so far, and the largest standard error that the design leaves then.
+        Number of evaluations so far, and the largest standard error that the design leaves then.
     directions : dict of str or None
-        For players of one column of numbers, which way y goes as they grow: "increasing",
-        "decreasing", "U-shaped", "inverted U", "mixed" (it depends, or turns more than once) or
-        "none" (next to nothing happens). Others have no order.
+        For inputs of one numeric column, how y changes as the input grows: "increasing",
+        "decreasing", "U-shaped", "inverted U", "mixed" (it depends on other inputs, or turns more
+        than once) or "none" (it hardly changes).
     curves : dict of float arrays of shape (2, n_slices), or None
-        What these directions are read from: the mean of a player, and of what it adds to the
-        prediction, in slices of the rows.
+        Curves behind the directions: means of the input, and of what it adds to the prediction, in
+        slices of the rows.
     data : DataSummary or None
-        How the table was read, and which columns go together.
+        How the table was read, and which columns are associated.
     interactions : Interactions or None
-        Of pairs of players, where they were asked for; see `ShapleyEffects.interactions`.
+        Interactions of pairs of inputs, if requested; see `ShapleyEffects.interactions`.
+    subsets : bool array of shape (n_evaluated, n_in_game) or None
+        The subsets that were evaluated, the full set included; one column for each of
+        `game_names`.
+    values : float array of shape (n_evaluated,) or None
+        v of each of the `subsets`.
+    weights : float array of shape (n_inputs, n_evaluated) or None
+        Linear map from `values` to `raw_effects`; None if the solver has none.
+    game_names : tuple of str
+        Names of the columns of `subsets`: the inputs that take part by name, and "all others" last
+        where the screen has merged inputs.
     call : str or None
-        The Python call that gives this result again.
+        Python call that gives this result again.
     versions : dict of str or None
-        Of Python and the libraries that took part.
+        Versions of Python and of the libraries that took part.
     library : {"pandas", "polars", "pyarrow"} or None
-        Of the frame that was explained; `to_frame` gives one of its kind.
+        Library of the given data frame; `to_frame` returns one of its kind.
     version : str
-        The version of shaff that computed the effects.
+        Version of shaff that computed the effects.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
-    >>> result = EffectsResult(
+    >>> from shaff import EffectsResult
+    >>> EffectsResult(
     ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
     ...     explained_variance=0.4, n_rows=442, n_subsets=4,
     ...     estimator="forest", design="exhaustive", solver="least_squares")
-    >>> result
-    EffectsResult(2 players, explained variance 0.400, largest effect 'bmi' 0.300)
+    EffectsResult(2 inputs, explained variance 0.400, largest effect 'bmi' 0.300)
     """
+
+    _format: ClassVar[str] = "shaff.EffectsResult"
+    # Version 1 had neither plain values nor errors per output; version 2 did not know of the data,
+    # the call, the screen or the way to convergence; version 3 did not know of directions; up to
+    # version 4 `errors_by_source` was "standard_errors", and subsets were not kept.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -150,7 +155,7 @@ class EffectsResult:
     solver: str
     first_order: FloatArray | None = None
     total: FloatArray | None = None
-    standard_errors: dict[str, FloatArray] | None = None
+    errors_by_source: dict[str, FloatArray] | None = None
     covariance: FloatArray | None = None
     p_values: FloatArray | None = None
     explained_variance_error: float | None = None
@@ -169,6 +174,10 @@ class EffectsResult:
     curves: dict[str, FloatArray] | None = None
     data: DataSummary | None = None
     interactions: Interactions | None = None
+    subsets: BoolArray | None = None
+    values: FloatArray | None = None
+    weights: FloatArray | None = None
+    game_names: tuple[str, ...] = ()
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -206,7 +215,7 @@ class EffectsResult:
         if self.others is not None:
             checked["others"] = {str(k): float(v) for k, v in self.others.items()}
         checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
-        checked["standard_errors"] = _frozen_errors(self.standard_errors, p)
+        checked["errors_by_source"] = _frozen_errors(self.errors_by_source, p)
         for field in ("per_output", "per_output_errors"):
             arrays = getattr(self, field)
             checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
@@ -219,57 +228,78 @@ class EffectsResult:
         if isinstance(self.data, Mapping):
             checked["data"] = DataSummary.from_content(self.data)
         if isinstance(self.interactions, Mapping):
-            checked["interactions"] = Interactions.from_content(self.interactions)
-        for field, value in checked.items():
-            object.__setattr__(self, field, value)
+            checked["interactions"] = Interactions._from_content(self.interactions)
+        self._set({**checked, **self._checked_game()})
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Unpickled and copied arrays are writable: freeze them again.
-        self.__dict__.update(state)
-        self.__post_init__()
+    def _checked_game(self) -> dict[str, Any]:
+        """Subsets, their values and weights, which have as many subsets each."""
+        names = tuple(map(str, self.game_names or (self.names if self.subsets is not None else ())))
+        subsets = None if self.subsets is None else _frozen_subsets(self.subsets, len(names))
+        n = 0 if subsets is None else len(subsets)
+        return {
+            "game_names": names,
+            "subsets": subsets,
+            "values": frozen(self.values, (n,), "values"),
+            "weights": frozen(self.weights, (len(self.names), n), "weights"),
+        }
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        if self.data is not None:
+            content["data"] = self.data.content()
+        if self.interactions is not None:
+            content["interactions"] = self.interactions._content()
+        if self.subsets is not None:
+            # A string of 0 and 1 for each subset.
+            content["subsets"] = ["".join("01"[int(known)] for known in s) for s in self.subsets]
+        return content
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any]) -> Self:
+        earlier = {} if "standard_errors" not in content else {
+            "errors_by_source": content["standard_errors"]
+        }  # fmt: skip
+        return super()._from_content({**earlier, **content})
 
     @property
-    def standard_error(self) -> FloatArray | None:
-        """Total standard error of each raw effect, shape (n_players,), or None."""
+    def standard_errors(self) -> FloatArray | None:
+        """Total standard error of each raw effect, shape (n_inputs,), or None."""
         if self.covariance is not None:
             return np.sqrt(np.diag(self.covariance))
-        if self.standard_errors:
-            return np.sqrt(sum(np.square(error) for error in self.standard_errors.values()))
+        if self.errors_by_source:
+            return np.sqrt(sum(np.square(error) for error in self.errors_by_source.values()))
         return None
 
     def confidence_interval(
         self, level: float = 0.95, method: IntervalMethod = "normal"
     ) -> ConfidenceInterval:
-        """Intervals of the raw effects, from their standard errors of all sources.
+        """Return intervals of the raw effects, from their total standard errors.
 
-        They reach from the smaller of plain and corrected effects (see `plain_effects`) less a
-        quantile of standard errors to the larger of the two, or 0, plus as much: so that they
-        cover the true effect where the learners come close to what can be explained. Bias that no
-        correction knows is not in them.
+        They reach from the smaller of the plain and the corrected effect (see `plain_effects`)
+        minus a quantile of standard errors to the larger of the two, or 0, plus the same: they
+        cover the true effect where the learners come close to what can be explained. They do not
+        cover bias that the correction does not know of.
 
         Parameters
         ----------
         level : float, default=0.95
-            Between 0 and 1.
+            Coverage of the intervals, between 0 and 1.
         method : {"normal", "nonnegative", "simultaneous"}, default="normal"
             "normal": with a normal quantile; the lower bound may be negative, as raw effects may.
-            "nonnegative": the same without what lies below 0, where
-            no true effect is; it covers a true effect whenever the normal interval does.
+            "nonnegative": the same, cut at 0, since no true effect is negative; it covers a true
+            effect whenever the normal interval does.
             "simultaneous": wide enough (by Sidak's inequality, which holds for any correlation) to
-            cover the effects of all players at once with probability `level`.
+            cover the effects of all inputs at once with probability `level`.
 
         Returns
         -------
         ConfidenceInterval
-            ``low`` and ``high``, each of shape (n_players,).
+            ``low`` and ``high``, each of shape (n_inputs,).
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
-        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
-        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.1, 0.1]})
+        >>> from shaff.results._example import example
+        >>> result = example(effects=[0.4, 0.1], errors_by_source={"data": [0.1, 0.1]})
         >>> result.confidence_interval().low.round(3).tolist()
         [0.204, -0.096]
         >>> result.confidence_interval(method="nonnegative").low.round(3).tolist()
@@ -277,10 +307,10 @@ class EffectsResult:
         >>> result.confidence_interval(method="simultaneous").low.round(3).tolist()
         [0.176, -0.124]
         """
-        _check_level(level)
+        check_level(level)
         if method not in INTERVAL_METHODS:
             raise InputError(f"method={method!r} is unknown: use one of {INTERVAL_METHODS}.")
-        error = self.standard_error
+        error = self.standard_errors
         if error is None:
             raise InputError("This result has no standard errors, so it has no intervals.")
         each = level ** (1 / len(error)) if method == "simultaneous" else level
@@ -295,41 +325,44 @@ class EffectsResult:
 
     @property
     def _span(self) -> tuple[FloatArray, FloatArray]:
-        """The raw effects with and without correction, the lower and the higher; no effect is
-        below 0, so the higher is not."""
+        """The lower and the higher of the raw effects with and without correction; the higher is
+        at least 0, as every true effect is."""
         plain = self.raw_effects if self.plain_effects is None else self.plain_effects
         highest = np.maximum(self.raw_effects, plain)
         return np.minimum(self.raw_effects, plain), np.maximum(highest, 0.0)
 
     def upper_bound(self, level: float = 0.95) -> FloatArray:
-        """At most this much: one-sided bounds of the effects, shape (n_players,).
+        """Return one-sided upper bounds of the effects, shape (n_inputs,).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that a true effect lies below its bound.
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a", "b"), effects=[0.4, 0.0], raw_effects=[0.4, -0.1],
-        ...     explained_variance=0.4, n_rows=99, n_subsets=2, estimator="forest",
-        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.1, 0.1]})
+        >>> from shaff.results._example import example
+        >>> result = example(
+        ...     effects=[0.4, 0.0], raw_effects=[0.4, -0.1], errors_by_source={"data": [0.1, 0.1]})
         >>> result.upper_bound().round(3).tolist()
         [0.564, 0.164]
         """
-        _check_level(level)
-        if self.standard_error is None:
+        check_level(level)
+        if self.standard_errors is None:
             raise InputError("This result has no standard errors, so it has no bounds.")
-        own = self._span[1] + float(ndtri(level)) * self.standard_error
+        own = self._span[1] + float(ndtri(level)) * self.standard_errors
         return np.where(self.is_screened, self._most(level), own)
 
     @property
     def is_screened(self) -> npt.NDArray[np.bool_]:
-        """Players that a screen has put among "all others", shape (n_players,)."""
+        """Whether each input was screened, that is merged into "all others"; (n_inputs,)."""
         if self.screened is None:
             return np.zeros(len(self.names), dtype=bool)
         return np.asarray(~np.isnan(self.screened))
 
     def _most(self, level: float) -> FloatArray:
-        """The most that each of "all others" may have: all that they have together, or what the
-        correlation that it has shown allows, if that is more; 0 for other players."""
+        """Upper bounds for each of "all others": their joint effect, or what the correlation that
+        the input has shown allows, if that is more; 0 for other inputs."""
         if self.screened is None or self.others is None:
             return np.zeros(len(self.names))
         quantile, others = float(ndtri(level)), self.others
@@ -339,30 +372,27 @@ class EffectsResult:
         return np.asarray(np.nan_to_num(np.maximum(alone, together), nan=0.0))
 
     def null_test(self, adjust: Literal["holm"] | None = "holm") -> FloatArray:
-        """p-values of the hypothesis that a player has effect 0: that it tells nothing about y,
-        neither by itself nor together with others.
+        """Return p-values of "the effect is 0": the input does not help to predict y, neither
+        alone nor together with others.
 
-        A small one says that the player helps to predict rows which the model has not seen. A
-        large one says little: weak effects are often missed. Players that were screened have
-        p-value 1; that of all of them together is in `others`.
+        A small p-value says that the input helps to predict held-out rows. A large one says
+        little: weak effects are often missed. Screened inputs have p-value 1; the joint p-value of
+        all of them is in `others`.
 
         Parameters
         ----------
         adjust : {"holm", None}, default="holm"
-            "holm" adjusts for the number of players: calling all effects with a p-value under
-            0.05 real, the chance that any of them is not is at most 5 %. None: each by itself.
+            "holm" adjusts for the number of inputs: if all effects with a p-value under 0.05 are
+            called real, the chance that any of them is not is at most 5 %. None does not adjust.
 
         Returns
         -------
-        float array of shape (n_players,)
+        float array of shape (n_inputs,)
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
-        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
-        ...     design="exhaustive", solver="least_squares", p_values=[0.01, 0.2])
+        >>> from shaff.results._example import example
+        >>> result = example(p_values=[0.01, 0.2])
         >>> result.null_test().tolist(), result.null_test(adjust=None).tolist()
         ([0.02, 0.2], [0.01, 0.2])
         """
@@ -374,31 +404,31 @@ class EffectsResult:
 
     @property
     def _estimates(self) -> FloatArray:
-        """The raw effects, and those without correction, shape (1 or 2, n_players)."""
+        """The raw effects, and those without correction, shape (1 or 2, n_inputs)."""
         plain = () if self.plain_effects is None else (self.plain_effects,)
         return np.stack([self.raw_effects, *plain])
 
     def _total_covariance(self) -> FloatArray:
-        """Of the raw effects; without covariances they count as independent."""
+        """Covariance of the raw effects, which are independent where it is not known."""
         if self.covariance is not None:
             return self.covariance
-        if self.standard_error is None:
+        if self.standard_errors is None:
             raise InputError("This result has no standard errors, so effects cannot be compared.")
-        return np.diag(self.standard_error**2)
+        return np.diag(self.standard_errors**2)
 
     def difference(self, a: str | int, b: str | int, level: float = 0.95) -> Difference:
-        """Is the effect of ``a`` larger than that of ``b``? With all that the two errors share.
+        """Return how much larger the effect of ``a`` is than that of ``b``.
 
-        As with `confidence_interval`, the interval spans the differences with and without
-        correction, and the p-value goes with it: it is under 0.05 when a 95 % interval leaves out
-        0.
+        The error allows for the correlation of the two effects. As with `confidence_interval`, the
+        interval spans the differences with and without correction; the p-value is under 0.05 when
+        the 95 % interval excludes 0.
 
         Parameters
         ----------
         a, b : str or int
-            Players, by name or place.
+            Inputs, by name or by position.
         level : float, default=0.95
-            Of the interval.
+            Level of the interval.
 
         Returns
         -------
@@ -407,17 +437,13 @@ class EffectsResult:
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a", "b"), effects=[0.4, 0.1], raw_effects=[0.4, 0.1],
-        ...     explained_variance=0.5, n_rows=99, n_subsets=2, estimator="forest",
-        ...     design="exhaustive", solver="least_squares",
-        ...     covariance=[[0.01, 0.002], [0.002, 0.01]])
-        >>> found = result.difference("a", "b")
+        >>> from shaff.results._example import example
+        >>> result = example(effects=[0.4, 0.1], covariance=[[0.01, 0.002], [0.002, 0.01]])
+        >>> found = result.difference("age", "bmi")
         >>> round(found.estimate, 3), round(found.standard_error, 3), round(found.p_value, 3)
         (0.3, 0.126, 0.018)
         """
-        _check_level(level)
+        check_level(level)
         i, j = self._place(a), self._place(b)
         covariance = self._total_covariance()
         variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
@@ -428,58 +454,56 @@ class EffectsResult:
         p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
         return Difference(float(found[0]), error, low - half, high + half, p_value)
 
-    def _place(self, player: str | int) -> int:
-        if isinstance(player, str) and player in self.names:
-            return self.names.index(player)
-        whole = isinstance(player, int | np.integer) and not isinstance(player, bool)
-        if whole and -len(self.names) <= int(player) < len(self.names):
-            return int(player)
-        raise InputError(f"There is no player {player!r}; there are {listed(self.names)}.")
+    def _place(self, given: str | int) -> int:
+        if isinstance(given, str) and given in self.names:
+            return self.names.index(given)
+        whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        if whole and -len(self.names) <= int(given) < len(self.names):
+            return int(given)
+        raise InputError(f"There is no input {given!r}; there are {listed(self.names)}.")
 
     def rank_intervals(self, level: float = 0.95) -> RankInterval:
-        """Between which ranks each player lies, all of them at once sure at ``level``.
+        """Return the ranks that the data leave open for each input, for all inputs at once.
 
-        A player's best rank counts those whose effects are surely larger, its worst those whose
-        effects are surely smaller; see `difference`.
+        The best rank of an input counts the inputs whose effects are significantly larger, its
+        worst rank those whose effects are significantly smaller; see `difference`.
 
         Parameters
         ----------
         level : float, default=0.95
+            Probability that all ranks lie within their intervals.
 
         Returns
         -------
         RankInterval
-            ``best`` and ``worst``, each of shape (n_players,).
+            ``best`` and ``worst``, each of shape (n_inputs,).
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a", "b", "c"), effects=[0.4, 0.1, 0.1], raw_effects=[0.4, 0.1, 0.1],
-        ...     explained_variance=0.6, n_rows=99, n_subsets=2, estimator="forest",
-        ...     design="exhaustive", solver="least_squares", standard_errors={"data": [0.03] * 3})
+        >>> from shaff.results._example import example
+        >>> result = example(
+        ...     names=("a", "b", "c"), effects=[0.4, 0.1, 0.1],
+        ...     errors_by_source={"data": [0.03] * 3})
         >>> best, worst = result.rank_intervals()
         >>> best.tolist(), worst.tolist()
         ([1, 2, 2], [1, 3, 3])
         """
-        _check_level(level)
+        check_level(level)
         above = surely_above(self._estimates, self._total_covariance(), level)
         return RankInterval(1 + above.sum(axis=0), len(self.names) - above.sum(axis=1))
 
     def explained_interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Interval of the explained variance, within 0 and 1; None without a standard error.
+        """Return the interval of the explained variance, within 0 and 1, or None without a
+        standard error.
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("a",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=99,
-        ...     n_subsets=2, estimator="forest", design="exhaustive", solver="least_squares",
-        ...     explained_variance_error=0.1)
+        >>> from shaff.results._example import example
+        >>> result = example(explained_variance_error=0.1)
         >>> [round(bound, 3) for bound in result.explained_interval()]
         [0.204, 0.596]
         """
-        _check_level(level)
+        check_level(level)
         if self.explained_variance_error is None:
             return None
         plain, v = self.plain_explained_variance, self.explained_variance
@@ -489,12 +513,12 @@ class EffectsResult:
 
     @property
     def order(self) -> npt.NDArray[np.intp]:
-        """Player indices from the largest effect to the smallest; ties keep their order."""
+        """Positions of the inputs from the largest effect to the smallest; ties keep order."""
         return np.argsort(-self.effects, kind="stable")
 
     @property
     def shares(self) -> FloatArray:
-        """Each effect as a share of the explained variance, shape (n_players,).
+        """Each effect as a share of the explained variance, shape (n_inputs,).
 
         NaN where nothing is explained.
         """
@@ -502,9 +526,9 @@ class EffectsResult:
             return self.effects / self.explained_variance
         return np.full(len(self.names), np.nan)
 
-    def columns(self, level: float = 0.95) -> dict[str, FloatArray]:
-        """The arrays with one number a player that this result has, by name."""
-        error, sources = self.standard_error, self.standard_errors or {}
+    def _columns(self, level: float = 0.95) -> dict[str, FloatArray]:
+        """The arrays with one number per input that this result has, by name."""
+        error, sources = self.standard_errors, self.errors_by_source or {}
         low, high = (None, None) if error is None else self.confidence_interval(level)
         candidates = {
             "effect": self.effects,
@@ -521,8 +545,8 @@ class EffectsResult:
         }
         return {name: array for name, array in candidates.items() if array is not None}
 
-    def output_columns(self, output: str, level: float = 0.95) -> dict[str, FloatArray]:
-        """The same for the effects on one class or output alone; see `per_output`."""
+    def _output_columns(self, output: str, level: float = 0.95) -> dict[str, FloatArray]:
+        """The same arrays for one class or output alone; see `per_output`."""
         if self.per_output is None or output not in self.per_output:
             raise InputError(f"There is no output {output!r}; there are {listed(self.outputs)}.")
         effects = self.per_output[output]
@@ -537,16 +561,16 @@ class EffectsResult:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Classes or outputs that have effects of their own; none if there is one only."""
+        """Names of the classes or outputs in `per_output`; empty if there is only one."""
         return tuple(self.per_output or ())
 
-    def summary(self, max_players: int = 50) -> str:
-        """The effects as a text table, largest first, and what they rest on.
+    def summary(self, max_inputs: int = 50) -> str:
+        """Return the effects as a text table, the largest first, and what they rest on.
 
         Parameters
         ----------
-        max_players : int, default=50
-            Rows of the table; the players left over share one line.
+        max_inputs : int, default=50
+            Number of lines of the table; the remaining inputs share one line.
 
         Returns
         -------
@@ -554,69 +578,37 @@ class EffectsResult:
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
-        ...     explained_variance=0.4, n_rows=442, n_subsets=4, target="progression",
-        ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> print(result.summary())  # doctest: +ELLIPSIS
+        >>> from shaff.results._example import example
+        >>> print(example(target="progression").summary())  # doctest: +ELLIPSIS
         Shapley effects on progression
         <BLANKLINE>
-        player  effect  share
-        bmi      0.300   75 %  ####################
-        age      0.100   25 %  #######
+        input  effect  share
+        bmi     0.300   75 %  ####################
+        age     0.100   25 %  #######
         <BLANKLINE>
-        The players explain 0.400 of the variance of progression out of sample; 0.600 remains.
+        The inputs explain 0.400 of the variance of progression on held-out rows; 0.600 remains.
         442 rows, 4 subsets; a random forest, design exhaustive, solver least squares; shaff ...
         """
-        shown = self.order[:max_players]
-        header, rows = summary_table(self, shown)
-        lines = [f"Shapley effects on {self.target_name}", "", *aligned([header, *rows])]
-        if len(shown) < len(self.names):
-            rest = self.effects[self.order[max_players:]]
-            lines.append(f"... and {len(rest)} more with {number_text(rest.sum())} together")
-        return "\n".join([*lines, "", *self.footer()])
-
-    def footer(self) -> list[str]:
-        """Plain sentences: what is explained, how it was computed, and the notes."""
-        return [self._explained(), sentences.how(self), *(f"Note: {note}" for note in self.notes)]
-
-    def _explained(self) -> str:
-        v, error, plain = (
-            self.explained_variance,
-            self.explained_variance_error,
-            self.plain_explained_variance,
-        )
-        spread = "" if error is None else f"standard error {error:.3f}"
-        whose = f"of the variance of {self.target_name}" + " out of sample" * (plain is None)
-        measured = "" if plain is None else f" Measured out of sample, uncorrected: {plain:.3f}."
-        if v <= 0:
-            figures = ", ".join(filter(None, (f"estimate {number_text(v)}", spread)))
-            zero = "" if self.effects.any() else ": all effects are 0"
-            return f"The players explain nothing {whose} ({figures}){zero}."
-        spread = spread and f" ({spread})"
-        return (
-            f"The players explain {v:.3f}{spread} {whose}; {number_text(1 - v)} remains.{measured}"
-        )
+        return self._summary(max_inputs)
 
     def to_frame(
         self, backend: Backend | None = None, *, level: float = 0.95, by_output: bool = False
     ) -> Any:
-        """One row a player, the largest effect first.
+        """Return a data frame with one line per input, the largest effect first.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the frame that was explained, else pandas.
+            None means the library of the given data frame, else pandas.
         level : float, default=0.95
-            Of the intervals.
+            Level of the intervals.
         by_output : bool, default=False
-            The effects on each class or output alone: one row for each of them and each player.
+            One line per class or output and input, with the effects on each output alone.
 
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``player``, ``effect``, ``share`` (of what is explained), then, where the
+            Columns ``input``, ``effect``, ``share`` (of the explained variance), then, where the
             result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
             its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
             `null_test`, without and with Holm's adjustment), ``first_order``, ``total``,
@@ -625,103 +617,66 @@ class EffectsResult:
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
-        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
-        ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> frame = result.to_frame("polars")
-        >>> frame["player"].to_list(), frame.columns
-        (['bmi', 'age'], ['player', 'effect', 'share', 'raw_effect'])
+        >>> from shaff.results._example import example
+        >>> frame = example().to_frame("polars")
+        >>> frame["input"].to_list(), frame.columns
+        (['bmi', 'age'], ['input', 'effect', 'share', 'raw_effect'])
         """
-        _check_level(level)
+        check_level(level)
         backend = backend or self.library or "pandas"
         if by_output:
             return self._frame_by_output(backend, level)
-        columns = self._sorted(self.columns(level), self.order)
-        return make_frame({**columns, **self.words(self.order)}, backend)
+        columns = self._sorted(self._columns(level), self.order)
+        return make_frame({**columns, **self._words(self.order)}, backend)
 
-    def words(self, players: IntpArray) -> dict[str, list[str | None]]:
-        """What is said of players in words: their directions, if the result knows them."""
+    def _words(self, inputs: IntpArray) -> dict[str, list[str | None]]:
+        """Columns of text: the directions of some inputs, if the result knows them."""
         if not self.directions:
             return {}
-        return {"direction": [self.directions.get(self.names[j]) for j in players]}
+        return {"direction": [self.directions.get(self.names[j]) for j in inputs]}
 
     def _sorted(self, columns: Mapping[str, FloatArray], order: IntpArray) -> dict[str, Any]:
         names = [self.names[j] for j in order]
-        return {"player": names, **{name: array[order] for name, array in columns.items()}}
+        return {"input": names, **{name: array[order] for name, array in columns.items()}}
 
     def _frame_by_output(self, backend: Backend, level: float) -> Any:
         if self.per_output is None:
             raise InputError("This result has one output only: its effects are not by output.")
         parts = [
-            self._sorted(self.output_columns(output, level), np.argsort(-effects, kind="stable"))
+            self._sorted(self._output_columns(output, level), np.argsort(-effects, kind="stable"))
             for output, effects in self.per_output.items()
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         repeated = [output for output in self.outputs for _ in self.names]
-        joined["player"] = joined["player"].tolist()
+        joined["input"] = joined["input"].tolist()
         return make_frame({"output": repeated, **joined}, backend)
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The result as JSON, which `load_result` reads back bit for bit.
-
-        Parameters
-        ----------
-        path : path or None
-            Where to write it too. The file appears whole or not at all.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> from shaff.results.effects import EffectsResult, load_result
-        >>> result = EffectsResult(
-        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
-        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
-        ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> load_result(result.to_json()).effects.tolist()
-        [0.1, 0.3]
-        """
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("data", "interactions"):
-            part = getattr(self, name)
-            content[name] = None if part is None else part.content()
-        header = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        text = json.dumps(
-            encoded({**header, **content}), indent=1, ensure_ascii=False, allow_nan=False
-        )
-        if path is not None:
-            with replacing(path) as temporary:
-                temporary.write_text(text + "\n", encoding="utf-8")
-        return text
 
     def plot(
         self,
-        ax: Any = None,
-        max_players: int = 20,
+        kind: str = "effects",
         *,
-        kind: Kind = "effects",
+        ax: Any = None,
+        max_inputs: int = 20,
         level: float = 0.95,
         sobol: bool = False,
     ) -> Display:
-        """A picture of the result; needs matplotlib (``pip install "shaff[plot]"``).
+        """Draw the result; needs matplotlib (``pip install "shaff[plot]"``).
 
         Parameters
         ----------
-        ax : matplotlib axes or None
+        kind : {"effects", "sobol", "dependence", "convergence", "outputs"}, default="effects"
+            "effects": bars with intervals. "sobol": first-order index, effect and total index side
+            by side. "dependence": associations of the inputs. "convergence": how the design error
+            fell. "outputs": effects on each class or output.
+        ax : matplotlib axes or None, default=None
             Where to draw; None makes a new figure.
-        max_players : int, default=20
-            The largest of them, one a row; those left over share a row, or are left out.
-        kind : {"effects", "sobol", "dependence", "convergence", "outputs"}
-            Bars with intervals; first-order index, effect and total index side by side; which
-            inputs go together; how the design error fell; effects on each class or output.
+        max_inputs : int, default=20
+            Number of inputs drawn, those with the largest effects; the remaining ones share a bar,
+            or are left out.
         level : float, default=0.95
-            Of the intervals.
+            Level of the intervals.
         sobol : bool, default=False
-            Draw the Sobol indices too, in a panel of their own beside the bars.
+            With ``kind="effects"``: also draw the Sobol indices, in a panel of their own.
 
         Returns
         -------
@@ -731,17 +686,11 @@ class EffectsResult:
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
-        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
-        ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> display = result.plot()
+        >>> from shaff.results._example import example
+        >>> display = example().plot()
         >>> display.figure_.savefig("effects.png")  # doctest: +SKIP
         """
-        from shaff.show.plots import plot_result
-
-        return plot_result(self, kind, ax=ax, max_players=max_players, level=level, sobol=sobol)
+        return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level, sobol=sobol)
 
     def to_html(
         self,
@@ -753,23 +702,24 @@ class EffectsResult:
         interactions: Interactions | None = None,
         local: LocalEffects | None = None,
     ) -> Path:
-        """A report in one file that opens in any browser, without a network; needs jinja2
+        """Write a report as one HTML file that needs no network; needs jinja2
         (``pip install "shaff[report]"``).
 
         Parameters
         ----------
         path : path
             The file appears whole or not at all.
-        title : str or None
+        title : str or None, default=None
             None names the outcome.
-        call : str or None
+        call : str or None, default=None
             How to get this result again, if not by the Python call that it carries.
-        data : DataSummary or None
-            Another account of the data than the one the result carries.
-        interactions : Interactions or None
-            A section on them, if the result does not carry any; see `ShapleyEffects.interactions`.
-        local : LocalEffects or None
-            Rows to tell of besides, see `ShapleyEffects.explain`.
+        data : DataSummary or None, default=None
+            Another summary of the data than the one the result carries.
+        interactions : Interactions or None, default=None
+            Interactions for a section of their own, if the result carries none; see
+            `ShapleyEffects.interactions`.
+        local : LocalEffects or None, default=None
+            Effects in single rows for a section of their own; see `ShapleyEffects.explain`.
 
         Returns
         -------
@@ -777,34 +727,30 @@ class EffectsResult:
 
         Examples
         --------
-        >>> from shaff.results.effects import EffectsResult
-        >>> result = EffectsResult(
-        ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3],
-        ...     explained_variance=0.4, n_rows=442, n_subsets=4,
-        ...     estimator="forest", design="exhaustive", solver="least_squares")
-        >>> result.to_html("report.html")  # doctest: +SKIP
+        >>> from shaff.results._example import example
+        >>> example().to_html("report.html")  # doctest: +SKIP
         PosixPath('report.html')
         """
         from shaff.show.report import render
 
-        told = replace(
+        shown = replace(
             self,
             call=call or self.call,
             data=data or self.data,
             interactions=interactions or self.interactions,
         )
-        page = render(told, title, local)
+        page = render(shown, title, local)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
         return Path(path)
 
     def log_to_mlflow(self, run_id: str | None = None) -> None:
-        """Into a run of MLflow: figures as metrics, and ``effects.json``, ``report.html`` and
+        """Log the figures as metrics of an MLflow run, with ``effects.json``, ``report.html`` and
         ``effects.png`` as artifacts; needs ``mlflow``, jinja2 and matplotlib.
 
         Parameters
         ----------
-        run_id : str or None
+        run_id : str or None, default=None
             None means the active run, or a new one.
         """
         from shaff.show.tracking import log_to_mlflow
@@ -812,11 +758,11 @@ class EffectsResult:
         log_to_mlflow(self, run_id)
 
     def __repr__(self) -> str:
-        players = counted(len(self.names), "player")
-        text = f"{players}, explained variance {number_text(self.explained_variance)}"
+        inputs = counted(len(self.names), "input")
+        text = f"{inputs}, explained variance {self.explained_variance:z.3f}"
         if self.names:
             top = self.order[0]
-            text += f", largest effect {self.names[top]!r} {number_text(self.effects[top])}"
+            text += f", largest effect {self.names[top]!r} {self.effects[top]:z.3f}"
         return f"EffectsResult({text})"
 
     def _repr_html_(self) -> str:
@@ -830,42 +776,6 @@ class EffectsResult:
         return "y" if self.target is None else self.target
 
 
-def load_result(source: str | os.PathLike[str]) -> EffectsResult:
-    """Read what `EffectsResult.to_json` wrote.
-
-    Parameters
-    ----------
-    source : path, or the JSON text itself
-
-    Returns
-    -------
-    EffectsResult
-
-    Examples
-    --------
-    >>> from shaff import load_result
-    >>> load_result("{}")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    shaff.errors.InputError: the text is not a result of shaff: ...
-    """
-    is_text = isinstance(source, str) and source.lstrip().startswith("{")
-    origin = "the text" if is_text else os.fspath(source)
-    text = str(source) if is_text else Path(source).read_text(encoding="utf-8", errors="replace")
-    content = read_content(text, origin, FORMAT, READ_VERSIONS)
-    known = {field.name for field in fields(EffectsResult)}
-    arguments = {name: content[name] for name in known & content.keys()}
-    try:
-        return EffectsResult(**arguments)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{origin} is a damaged result of shaff: {error}") from error
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, got {level!r}.")
-
-
 def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
     return frozen(curve, (2, len(np.atleast_2d(curve)[0])), f"the curve of {name!r}")
 
@@ -877,10 +787,20 @@ def _frozen_errors(
         return None
     unknown = set(errors) - set(ERROR_SOURCES)
     if unknown:
-        raise InputError(f"standard_errors has unknown sources {sorted(unknown)}.")
+        raise InputError(f"errors_by_source has unknown sources {sorted(unknown)}.")
     return _frozen_arrays(errors, p)
 
 
 def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
     copies = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
     return {name: array for name, array in copies.items() if array is not None}
+
+
+def _frozen_subsets(subsets: Any, n_columns: int) -> BoolArray:
+    """A read-only copy of subsets, as arrays or as strings of 0 and 1."""
+    rows = [[mark == "1" for mark in row] if isinstance(row, str) else row for row in subsets]
+    copy = np.array(rows, dtype=bool).reshape(len(rows), -1)
+    if copy.shape[1] != n_columns:
+        raise InputError(f"subsets must have {n_columns} columns, got {copy.shape[1]}.")
+    copy.setflags(write=False)
+    return copy

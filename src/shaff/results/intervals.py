@@ -1,4 +1,4 @@
-"""What a result says of its certainty: intervals, ranks, differences."""
+"""Intervals, ranks and differences: how certain a result is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from shaff._util.typing import FloatArray, IntpArray
 
 
 class ConfidenceInterval(NamedTuple):
-    """Bounds of one interval per player.
+    """Bounds of one interval per input.
 
     Parameters
     ----------
-    low, high : float arrays of shape (n_players,)
+    low, high : float arrays of shape (n_inputs,)
 
     Examples
     --------
@@ -26,11 +26,11 @@ class ConfidenceInterval(NamedTuple):
 
 
 class RankInterval(NamedTuple):
-    """The best and the worst rank of each player that the data leave open; 1 is the largest effect.
+    """Best and worst rank of each input that the data leave open; 1 is the largest effect.
 
     Parameters
     ----------
-    best, worst : int arrays of shape (n_players,)
+    best, worst : int arrays of shape (n_inputs,)
 
     Examples
     --------
@@ -50,9 +50,9 @@ class Difference(NamedTuple):
     ----------
     estimate, standard_error : float
     low, high : float
-        Interval of the difference.
+        Bounds of the interval of the difference.
     p_value : float
-        Of "the two effects are equal", two-sided.
+        Two-sided p-value of "the two effects are equal".
 
     Examples
     --------

@@ -2,87 +2,82 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shaff._util.arrays import frozen
-from shaff._util.files import replacing
 from shaff._util.frames import Backend, make_frame
-from shaff._util.json import encoded, read_content
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted, listed
 from shaff._version import __version__
 from shaff.errors import InputError
+from shaff.results.base import Result
 from shaff.results.direction import Shape
 
 if TYPE_CHECKING:
-    from shaff.show.plots import BeeswarmDisplay, LocalDependenceDisplay, WaterfallDisplay
-
-FORMAT = "shaff.LocalEffects"
-FORMAT_VERSION = 1
+    from shaff.results.base import Display
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalEffects:
-    """Conditional Shapley values of rows: the parts of each prediction. Its arrays are read-only.
+class LocalEffects(Result):
+    """Conditional Shapley values of rows: the parts of each prediction. All arrays are read-only.
 
     The value of an input in a row is its fair share of how far the prediction for this row is from
-    the mean, where inputs that are not known are averaged over under the dependence of the data.
-    The values of a row and the base add up to its prediction.
+    the mean, where unknown inputs are averaged over under the dependence of the data. The values of
+    a row and the base value add up to its prediction.
 
     Parameters
     ----------
     names : tuple of str
-        The players. If a screen has put some among "all others", these have the value 0 and
+        The inputs. Inputs that the screen has merged into "all others" have the value 0, and
         "all others" stands last.
-    values : float array of shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        The last form with several outputs or more than two classes, as `shap` has it.
+    values : float array of shape (n_rows, n_inputs) or (n_rows, n_inputs, n_outputs)
+        The latter with several outputs or more than two classes, as in `shap`.
     base : float, or float array of shape (n_outputs,)
-        The mean of y (of a class: its share).
+        Base value: the mean of y (for a class, its share of the rows).
     predictions : float array of shape (n_rows,) or (n_rows, n_outputs)
-        Of y, or of the probability of a class.
-    data : float array of shape (n_rows, n_players)
-        What the players have in each row: codes of categories, NaN for missing entries and for
-        players of several columns.
+        Predictions of y, or of the probability of a class.
+    data : float array of shape (n_rows, n_inputs)
+        Values of the inputs in each row: codes of categories, NaN for missing entries and for
+        inputs of several columns.
     levels : dict of str to tuple of str
-        Names of the categories of a player, in the order of their codes.
+        Names of the categories of an input, in the order of their codes.
     outputs : tuple of str or None
         Names of the outputs or classes if there are several.
     output : str or None
         The class whose probability is explained, with two classes; or the output that `of` took.
     target : str or None
-        The name of y.
+        Name of the outcome y.
     standard_errors : float array of the shape of the values, or None
-        What the subsets that were not evaluated leave open (the design error), where asked for.
+        Design errors, from subsets that were not evaluated, if requested.
     rows : int array of shape (n_rows,) or None
-        Places of the rows in the table that they come from; None means all, in order.
+        Positions of the rows in the table that they come from; None means all, in order.
     is_training : bool
-        Whether these are the rows that the effects were fitted on, each predicted out of sample.
+        Whether these are the rows that the effects were fitted on, each predicted while held out.
     negligible : float
-        Values that are smaller than this throughout (root mean square) are nothing.
+        Root mean square below which the values of an input are negligible.
     notes : tuple of str
         What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None
-        Of the frame that was explained.
+        Library of the given data frame.
     version : str
-        The version of shaff.
+        Version of shaff.
 
     Examples
     --------
     >>> from shaff.results.local import LocalEffects
     >>> local = LocalEffects(("a", "b"), [[0.5, -0.2]], 1.0, [1.3], [[7.0, 8.0]])
     >>> local
-    LocalEffects(1 row, 2 players, base 1)
+    LocalEffects(1 row, 2 inputs, base 1)
     >>> local.to_frame("polars").columns
     ['row', 'prediction', 'base', 'a', 'b']
     """
+
+    _format: ClassVar[str] = "shaff.LocalEffects"
 
     names: tuple[str, ...]
     values: FloatArray
@@ -125,13 +120,7 @@ class LocalEffects:
         rows = np.arange(n_rows) if self.rows is None else np.array(self.rows, dtype=np.intp)
         rows.setflags(write=False)
         checked["rows"] = rows
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Unpickled and copied arrays are writable: freeze them again.
-        self.__dict__.update(state)
-        self.__post_init__()
+        self._set(checked)
 
     @property
     def n_rows(self) -> int:
@@ -143,12 +132,12 @@ class LocalEffects:
 
     @property
     def order(self) -> IntpArray:
-        """The players, those of the largest mean absolute value first."""
+        """Positions of the inputs, the largest mean absolute value first."""
         size = np.abs(self.values).reshape(self.n_rows, len(self.names), -1).sum(axis=2)
         return np.argsort(-np.nanmean(size, axis=0), kind="stable")
 
     def of(self, output: str) -> LocalEffects:
-        """The values of one class or output alone.
+        """Return the values of one class or output alone.
 
         Examples
         --------
@@ -177,7 +166,7 @@ class LocalEffects:
         )
 
     def take(self, rows: Sequence[int] | npt.NDArray[Any]) -> LocalEffects:
-        """Some of the rows, by their place."""
+        """Return some of the rows, by their positions."""
         places = np.asarray(rows, dtype=np.intp).ravel()
         if not len(places):
             raise InputError("There are no rows to take.")
@@ -195,8 +184,8 @@ class LocalEffects:
         )
 
     def shapes(self) -> tuple[Shape | None, ...]:
-        """Which way the outcome goes as each player grows; None for categories and players of
-        several columns, which have no order, and where rows are too few.
+        """Return how the outcome changes as each input grows; None for categories and inputs of
+        several columns, which have no order, and where there are too few rows.
 
         Examples
         --------
@@ -220,9 +209,9 @@ class LocalEffects:
         """The names of the `shapes`: increasing, decreasing, U-shaped, inverted U, mixed, none."""
         return tuple(None if shape is None else shape.direction for shape in self.shapes())
 
-    def label(self, row: int, player: int) -> str:
-        """What a player has in a row, as text."""
-        value, name = self.data[row, player], self.names[player]
+    def label(self, row: int, position: int) -> str:
+        """Return the value of an input in a row, as text."""
+        value, name = self.data[row, position], self.names[position]
         if np.isnan(value):
             return ""
         return self.levels[name][int(value)] if name in self.levels else f"{value:.4g}"
@@ -230,22 +219,23 @@ class LocalEffects:
     # Into other forms -------------------------------------------------------------------------
 
     def to_frame(self, backend: Backend | None = None) -> Any:
-        """One row a row (and output, if there are several): prediction, base and values.
+        """Return a data frame with one line per row (and output, if there are several):
+        prediction, base value, effects.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the frame that was explained, else pandas.
+            None means the library of the given data frame, else pandas.
 
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``row``, ``output`` with several outputs, ``prediction``, ``base``, then one a
-            player; those of its own get an underscore where a player has the same name.
+            Columns ``row``, ``output`` with several outputs, ``prediction``, ``base``, then one per
+            input; the former get an underscore where an input has the same name.
         """
-        return make_frame(self.columns(), backend or self.library or "pandas")
+        return make_frame(self._columns(), backend or self.library or "pandas")
 
-    def columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, Any]:
         """The columns of `to_frame`."""
         if self.outputs is None:
             return self._one_output()
@@ -269,7 +259,7 @@ class LocalEffects:
         return name
 
     def to_shap(self) -> Any:
-        """A `shap.Explanation`, which the plots of shap draw; needs shap (``pip install shap``).
+        """Return a `shap.Explanation` for the plots of shap; needs shap (``pip install shap``).
 
         With several outputs it has three dimensions: choose one, as in ``explanation[..., 0]``.
         """
@@ -279,7 +269,7 @@ class LocalEffects:
             raise ImportError("to_shap needs shap: pip install shap") from error
         base = np.broadcast_to(np.asarray(self.base), self.predictions.shape).copy()
         data = self.data.copy()
-        data[:, np.isnan(data).all(axis=0)] = 0.0  # of which shap takes quantiles
+        data[:, np.isnan(data).all(axis=0)] = 0.0  # shap takes quantiles of them
         return shap.Explanation(
             values=self.values.copy(),
             base_values=base,
@@ -297,68 +287,74 @@ class LocalEffects:
             out[known, k] = np.asarray(labels, dtype=object)[self.data[known, k].astype(np.intp)]
         return out
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The values as JSON, which `from_json` reads back bit for bit.
+    # Pictures ---------------------------------------------------------------------------------
+
+    def plot(
+        self,
+        kind: str = "beeswarm",
+        *,
+        ax: Any = None,
+        max_inputs: int | None = None,
+        **options: Any,
+    ) -> Display:
+        """Draw the values; needs matplotlib (``pip install "shaff[plot]"``).
 
         Parameters
         ----------
-        path : path or None
-            Where to write it too. The file appears whole or not at all.
-        """
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        header = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        text = json.dumps(encoded({**header, **content}), ensure_ascii=False, allow_nan=False)
-        if path is not None:
-            with replacing(path) as temporary:
-                temporary.write_text(text + "\n", encoding="utf-8")
-        return text
+        kind : {"beeswarm", "waterfall", "dependence"}, default="beeswarm"
+            The picture that the method of this name draws.
+        ax : matplotlib axes or None, default=None
+            Where to draw; None makes a new figure.
+        max_inputs : int or None, default=None
+            Number of inputs drawn, those with the largest values; None means 20, or 12 in a
+            waterfall.
+        **options
+            ``row`` of a waterfall, ``name`` of a dependence plot.
 
-    @classmethod
-    def from_json(cls, source: str | os.PathLike[str]) -> Self:
-        """Read what `to_json` wrote: a path, or the text itself.
+        Returns
+        -------
+        Display
 
         Examples
         --------
         >>> from shaff.results.local import LocalEffects
         >>> local = LocalEffects(("a", "b"), [[0.5, -0.2]], 1.0, [1.3], [[7.0, 8.0]])
-        >>> LocalEffects.from_json(local.to_json()).values.tolist()
-        [[0.5, -0.2]]
+        >>> local.plot("waterfall", row=0)
+        WaterfallDisplay(row 0, 2 inputs)
         """
-        is_text = isinstance(source, str) and source.lstrip().startswith("{")
-        origin = "the text" if is_text else os.fspath(source)
-        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-        content = read_content(text, origin, FORMAT, (FORMAT_VERSION,))
-        known = {field.name for field in fields(cls)}
-        try:
-            return cls(**{name: content[name] for name in known & content.keys()})
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{origin} holds damaged local values: {error}") from error
+        self._check_one()
+        return self._plot(kind, ax=ax, max_inputs=max_inputs, **options)
 
-    # Pictures ---------------------------------------------------------------------------------
+    def beeswarm(self, *, ax: Any = None, max_inputs: int = 20) -> Display:
+        """Draw a point for each row and input: its value, coloured by the input's own value."""
+        return self.plot("beeswarm", ax=ax, max_inputs=max_inputs)
 
-    def beeswarm(self, ax: Any = None, max_players: int = 20) -> BeeswarmDisplay:
-        """A point for each row and player: its value, coloured by what the player has there.
+    def waterfall(self, row: int = 0, *, ax: Any = None, max_inputs: int = 12) -> Display:
+        """Draw the steps from the base value to the prediction of the row at this position."""
+        return self.plot("waterfall", ax=ax, max_inputs=max_inputs, row=row)
 
-        Needs matplotlib (``pip install "shaff[plot]"``), as do all pictures.
+    def dependence(self, name: str, *, ax: Any = None) -> Display:
+        """Draw the values of one input against the input itself, with the mean curve."""
+        return self.plot("dependence", ax=ax, name=name)
+
+    def summary(self, max_rows: int = 10) -> str:
+        """Return one line per row: prediction, base value, largest effects.
+
+        Parameters
+        ----------
+        max_rows : int, default=10
+            Number of rows, from the first on.
+
+        Examples
+        --------
+        >>> from shaff.results.local import LocalEffects
+        >>> local = LocalEffects(("a", "b"), [[0.5, -0.2]], 1.0, [1.3], [[7.0, 8.0]])
+        >>> print(local.summary())
+        Effects on the predictions of y
+        <BLANKLINE>
+        Row 0: 1.3 = 1 on average, +0.5 a, -0.2 b
         """
-        from shaff.show.plots import BeeswarmDisplay
-
-        self._check_one()
-        return BeeswarmDisplay.from_local(self).plot(ax, max_players)
-
-    def waterfall(self, row: int = 0, ax: Any = None, max_players: int = 12) -> WaterfallDisplay:
-        """From the base to the prediction of one row, player by player; ``row`` is its place."""
-        from shaff.show.plots import WaterfallDisplay
-
-        self._check_one()
-        return WaterfallDisplay.from_local(self.take([row])).plot(ax, max_players)
-
-    def dependence(self, name: str, ax: Any = None) -> LocalDependenceDisplay:
-        """The values of one player against what it has in the rows, with the mean curve."""
-        from shaff.show.plots import LocalDependenceDisplay
-
-        self._check_one()
-        return LocalDependenceDisplay.from_local(self, name).plot(ax)
+        return self._summary(max_rows)
 
     def _check_one(self) -> None:
         if self.outputs is not None:
@@ -368,13 +364,13 @@ class LocalEffects:
             )
 
     def __repr__(self) -> str:
-        rows, players = counted(self.n_rows, "row"), counted(len(self.names), "player")
+        rows, inputs = counted(self.n_rows, "row"), counted(len(self.names), "input")
         if self.outputs is not None:
-            return f"LocalEffects({rows}, {players}, {len(self.outputs)} outputs)"
-        return f"LocalEffects({rows}, {players}, base {self.base:.4g})"
+            return f"LocalEffects({rows}, {inputs}, {len(self.outputs)} outputs)"
+        return f"LocalEffects({rows}, {inputs}, base {self.base:.4g})"
 
     @property
     def target_name(self) -> str:
-        """What is explained: y, or the probability of a class of it."""
+        """The name of what is explained: y, or one class or output of it."""
         name = "y" if self.target is None else self.target
         return name if self.output is None else f"{name}: {self.output}"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from shaff._util.frames import Backend, make_frame
-from shaff._util.words import counted
-from shaff.errors import InputError
+from shaff.results.base import Result
 from shaff.results.effects import EffectsResult
-from shaff.show.plots.many import ManyDisplay
+
+if TYPE_CHECKING:
+    from shaff.results.base import Display
 
 # A key says which target, segment and model; one alone stands for itself.
 Key = str | tuple[str, ...]
@@ -20,19 +21,19 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ManyEffects:
+class ManyEffects(Result):
     """Results side by side.
 
     Parameters
     ----------
     dimensions : tuple of str
-        What the keys tell apart: "target", "segment", "model".
+        What the keys distinguish: "target", "segment", "model".
     results : dict of EffectsResult
-        By target, segment or model, or by a tuple of them where there are several dimensions.
+        Results by target, segment or model, or by a tuple of them with several dimensions.
     failures : dict of str
-        Why the others have no result.
-    library : str or None
-        Of the frame that was explained.
+        Reasons why the others have no result, by the same keys.
+    library : {"pandas", "polars", "pyarrow"} or None
+        Library of the given data frame.
 
     Examples
     --------
@@ -44,35 +45,52 @@ class ManyEffects:
     (['False', 'True'], {})
     """
 
+    _format: ClassVar[str] = "shaff.ManyEffects"
+
     dimensions: tuple[str, ...]
     results: Mapping[Key, EffectsResult]
     failures: Mapping[Key, str] = field(default_factory=dict)
     library: Backend | None = None
 
+    def __post_init__(self) -> None:
+        self._set({"dimensions": tuple(map(str, self.dimensions))})
+
+    def _content(self) -> dict[str, Any]:
+        # Keys may be tuples, which names in JSON are not.
+        results = [[key, result._saved()] for key, result in self.results.items()]
+        failures = [list(pair) for pair in self.failures.items()]
+        return {**super()._content(), "results": results, "failures": failures}
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any]) -> Self:
+        results = {_key(k): EffectsResult._from_content(r) for k, r in content["results"]}
+        failures = {_key(k): str(reason) for k, reason in content["failures"]}
+        return super()._from_content({**content, "results": results, "failures": failures})
+
     def __len__(self) -> int:
         return len(self.results) + len(self.failures)
 
     def __getitem__(self, key: Key) -> EffectsResult:
-        """The result of one; without it, the reason as a `KeyError`."""
+        """Return the result of one key; for a failure, raise a `KeyError` with its reason."""
         if key in self.failures:
             raise KeyError(f"{key!r} failed: {self.failures[key]}")
         return self.results[key]
 
     def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
-        """One row for each result and player, the largest effect of a result first; one row with
-        its reason for each failure.
+        """Return a data frame with one line per result and input, the largest effect of a result
+        first, and one line with its reason for each failure.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the frame that was explained, else pandas.
+            None means the library of the given data frame, else pandas.
         level : float, default=0.95
-            Of the intervals.
+            Level of the intervals.
 
         Returns
         -------
         data frame
-            Columns of the dimensions, ``player``, ``effect``, ``share``, ``low``, ``high``,
+            Columns of the dimensions, ``input``, ``effect``, ``share``, ``low``, ``high``,
             ``standard_error``, ``p_adjusted`` (NaN where a result has none),
             ``explained_variance``, ``n_rows`` and ``failure`` (empty where there is none).
 
@@ -85,58 +103,45 @@ class ManyEffects:
         >>> many.to_frame("polars").shape
         (20, 11)
         """
-        rows = self.rows(level)
-        columns = {name: [row[name] for row in rows] for name in self.columns}
-        texts = (*self.dimensions, "player", "failure")
+        rows = [row for key in self.results for row in self._rows(key, level)]
+        rows += [self._failed_row(key) for key in self.failures]
+        columns = {name: [row[name] for row in rows] for name in (*self.dimensions, *_COLUMNS)}
+        texts = (*self.dimensions, "input", "failure")
         typed = {k: c if k in texts else np.array(c, dtype=float) for k, c in columns.items()}
         return make_frame(typed, backend or self.library or "pandas")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Of the table."""
-        return (*self.dimensions, *_COLUMNS)
-
-    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """The table of `to_frame` row by row, without a library of frames."""
-        rows = [row for key in self.results for row in self._rows(key, level)]
-        return rows + [self._failed_row(key) for key in self.failures]
-
     def _rows(self, key: Key, level: float) -> Iterator[dict[str, Any]]:
         result = self.results[key]
-        columns = result.columns(level)
+        columns = result._columns(level)
         same = {"explained_variance": result.explained_variance, "n_rows": result.n_rows}
         for j in result.order:
             numbers = {name: columns[name][j] if name in columns else np.nan for name in _NUMBERS}
-            yield {**self._labels(key), "player": result.names[j], **numbers, **same, "failure": ""}
+            yield {**self._labels(key), "input": result.names[j], **numbers, **same, "failure": ""}
 
     def _failed_row(self, key: Key) -> dict[str, Any]:
         empty = dict.fromkeys((*_NUMBERS, "explained_variance", "n_rows"), np.nan)
-        return {**self._labels(key), "player": "", **empty, "failure": self.failures[key]}
+        return {**self._labels(key), "input": "", **empty, "failure": self.failures[key]}
 
     def _labels(self, key: Key) -> dict[str, str]:
         return dict(zip(self.dimensions, (key,) if isinstance(key, str) else key, strict=True))
 
-    def plot(self, ax: Any = None, max_players: int = 20) -> ManyDisplay:
-        """The effects of all results in one picture: a row each, a column for each player.
+    def plot(self, kind: str = "heatmap", *, ax: Any = None, max_inputs: int = 20) -> Display:
+        """Draw the effects of all results; needs matplotlib (``pip install "shaff[plot]"``).
 
         Parameters
         ----------
-        ax : matplotlib axes or None
-        max_players : int, default=20
-            Those with the largest mean effect.
+        kind : {"heatmap"}, default="heatmap"
+            A line for each result, a column for each input.
+        ax : matplotlib axes or None, default=None
+            Where to draw; None makes a new figure.
+        max_inputs : int, default=20
+            Number of inputs drawn, those with the largest mean effect.
 
         Returns
         -------
         ManyDisplay
         """
-        return self.display().plot(ax, max_players)
-
-    def display(self) -> ManyDisplay:
-        """The picture, not drawn yet."""
-        if not self.results:
-            raise InputError("All of them failed: there is nothing to draw.")
-        labelled = {self._label(key): result for key, result in self.results.items()}
-        return ManyDisplay.from_results(labelled)
+        return self._plot(kind, ax=ax, max_inputs=max_inputs)
 
     def _label(self, key: Key) -> str:
         return " / ".join(self._labels(key).values())
@@ -145,19 +150,19 @@ class ManyEffects:
         return self.summary(max_results=10)
 
     def summary(self, max_results: int = 100) -> str:
-        """A line for each result: what is explained, and by whom most; then the failures."""
-        lines = [f"{counted(len(self.results), 'result')} by {' and '.join(self.dimensions)}"]
-        for key, result in list(self.results.items())[:max_results]:
-            first = [f"{result.names[j]} {result.effects[j]:.3f}" for j in result.order[:3]]
-            lines.append(
-                f"  {self._label(key)}: {result.explained_variance:.3f} ({', '.join(first)})"
-            )
-        more = len(self.results) - max_results
-        lines += [f"  and {more} more"] * (more > 0)
-        failures = list(self.failures.items())[:max_results]
-        lines += [f"  {self._label(key)} failed: {reason}" for key, reason in failures]
-        return "\n".join(lines)
+        """Return a line for each result (explained variance, largest effects), then the failures.
+
+        Parameters
+        ----------
+        max_results : int, default=100
+            Number of results, and of failures, that have a line each.
+        """
+        return self._summary(max_results)
+
+
+def _key(saved: str | list[str]) -> Key:
+    return saved if isinstance(saved, str) else tuple(saved)
 
 
 _NUMBERS = ("effect", "share", "low", "high", "standard_error", "p_adjusted")
-_COLUMNS = ("player", *_NUMBERS, "explained_variance", "n_rows", "failure")
+_COLUMNS = ("input", *_NUMBERS, "explained_variance", "n_rows", "failure")

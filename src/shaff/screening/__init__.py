@@ -1,4 +1,4 @@
-"""Who plays, when there are many: a screen inside each fold, and one score of the others."""
+"""Selection of players among many: a screen inside each fold, and one score of the others."""
 
 from shaff.screening.choice import FEWEST, screen
 from shaff.screening.selection import (

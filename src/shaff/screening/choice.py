@@ -1,4 +1,4 @@
-"""Which players are worth playing for, by some rows."""
+"""The screen: which players are kept, by tests and split gains on some rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEVEL, FALSE_ALARMS = 0.0014, 0.14
 # absolute deviations, and so many times their mean: with many columns most gains are 0, and beside
 # those any gain would. Lower, and noise plays by name (`benchmarks.wide time`).
 GAIN_MADS, GAIN_MEANS = 4.0, 3.0
-# So many a fold keeps whatever the tests say, and no more than so many; and so many play by name,
-# unless tests are sure of more.
+# A fold keeps at least so many, whatever the tests say, and at most so many; and so many play by
+# name, unless tests are sure of more.
 # Fewer lose weak effects (`benchmarks.wide retention`), more take time (`benchmarks.wide time`).
 FEWEST, MOST = 25, 60
 # Many rows carry more columns, among them those that only tell something in company, which no test
-# of one column sees: fewer rows a column, and small tables learn from noise; more, and products of
-# columns that are null alone are lost (`benchmarks.lake`).
+# of one column sees: fewer rows per column, and small tables learn from noise; more, and products
+# of columns that are null alone are lost (`benchmarks.lake`).
 ROWS_PER_KEPT = 1000
 # The booster whose gains are looked at: quick, and small trees. Fewer, and bent effects are lost
 # (`benchmarks.wide retention`).
@@ -37,7 +37,7 @@ SCOUT_TREES, SCOUT_RATE, SCOUT_LEAVES = 40, 0.2, 8
 
 
 def fewest_of(n_rows: int) -> int:
-    """So many are kept of so many rows, whatever the tests say.
+    """Return how many players a screen of that many rows keeps, whatever the tests say.
 
     Examples
     --------
@@ -50,14 +50,16 @@ def fewest_of(n_rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Screened:
-    """What a screen says of each player.
+    """Outcome of one screen for each player.
 
     Parameters
     ----------
     kept : bool array of shape (n_players,)
+        Whether the player is kept.
     sure : bool array of shape (n_players,)
-        Of those that were kept: whether a test says so.
+        Whether it is kept because a test is significant.
     p_values : float array of shape (n_players,)
+        Smallest p-value of its tests.
     """
 
     kept: BoolArray
@@ -75,7 +77,7 @@ def screen(
     fewest: int = FEWEST,
     most: int = MOST,
 ) -> BoolArray:
-    """Players worth playing for.
+    """Select the players that may have an effect.
 
     Each column is compared with y, and with what curves of the best columns leave of y, as it is,
     squared, by waves of its ranks, by its being missing, and for categories by the means in them.
@@ -89,17 +91,19 @@ def screen(
         Numeric; NaN is missing.
     y : array of shape (n_rows,) or (n_rows, n_outputs)
     players : sequence of int arrays or None
-        The columns of each; None means one a column.
+        Columns of each player; None means that each column is a player.
     categorical : bool array of shape (n_columns,) or None
         Columns of category codes.
     gains : array of shape (n_columns,) or None
         Split gains of an ensemble fitted to y itself (not to the residuals of a linear fit), which
         see interactions of columns that are null by themselves.
-    fewest, most : int
+    fewest, most : int, default=25 and 60
+        Smallest and largest number of players to keep.
 
     Returns
     -------
     bool array of shape (n_players,)
+        Whether each player is kept.
 
     Examples
     --------
@@ -126,7 +130,7 @@ def choose(
     fewest: int,
     most: int,
 ) -> Screened:
-    """From the tests and the gains of the columns to the players that are kept."""
+    """Choose the players to keep from their p-values and the split gains of the columns."""
     sure = found = p_values < min(LEVEL, FALSE_ALARMS / len(players))
     if gains is not None:
         found = sure | _outlying(np.array([gains[player].sum() for player in players]))
@@ -137,8 +141,10 @@ def choose(
 
 
 def named(folds: Sequence[Screened], most: int = MOST) -> BoolArray:
-    """Who plays by name: whoever a fold keeps. Of more than ``most`` those that a fold is sure of,
-    and those that most folds keep: columns that one fold or two keep for want of better ones are
+    """Select the players that play by name: those that any fold keeps.
+
+    If these are more than ``most``, they are those that are significant in some fold, and then
+    those that most folds keep: columns that one or two folds keep for want of better ones are
     mostly noise.
 
     Examples
@@ -163,8 +169,11 @@ def named(folds: Sequence[Screened], most: int = MOST) -> BoolArray:
 def found_p_values(
     tests: ColumnTests, y: FloatArray, players: Sequence[IntpArray], n_best: int = FEWEST
 ) -> FloatArray:
-    """The smaller of two p-values of each player: against y; and against what curves of the best
-    columns leave, for those that show only then."""
+    """Return the smaller of two p-values of each player.
+
+    One is of its tests against y, the other of those against the residuals of y on curves of the
+    best columns, where some effects show only.
+    """
     targets = _with_ranks(y)
     first = player_p_values(tests, targets, players)
     order = np.argsort(first, kind="stable")
@@ -182,9 +191,10 @@ def found_p_values(
 
 
 class Scout:
-    """Quick boosters, whose split gains see interactions of columns that are null by themselves.
+    """Quick boosters for the screen.
 
-    The columns are cut into bins once, by all rows: bins know nothing of y.
+    Their split gains see interactions of columns that are null by themselves. The columns are cut
+    into bins once, by all rows: bins do not depend on y.
 
     Parameters
     ----------
@@ -196,8 +206,8 @@ class Scout:
         self._rows = self._bins.as_bytes(self._bins.encode(X))
 
     def gains(self, rows: IntArray, y: FloatArray, seed: int) -> FloatArray:
-        """Shares of the columns in the split gains of boosters on y in some rows, one an
-        output."""
+        """Return shares of the columns in the split gains of boosters on some rows, summed over
+        the outputs."""
         booster = default_booster(len(rows), SCOUT_RATE, SCOUT_LEAVES)
         own = np.ascontiguousarray(self._rows[:, rows])
         gains = np.zeros(len(own))
@@ -208,7 +218,7 @@ class Scout:
 
 
 def _with_ranks(y: FloatArray) -> FloatArray:
-    """Ranks do not mind long tails."""
+    """Add the ranks of each output, which long tails do not affect."""
     return np.hstack([y, rankdata(y, axis=0)])
 
 

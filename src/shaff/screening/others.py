@@ -1,4 +1,4 @@
-"""What the columns that do not play say together: one score, by a penalised fit."""
+"""One score of all columns that do not play by name, by ridge regression."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
+from shaff._util.ridge import penalised_solve, usable_scales, weighted_means
 from shaff._util.typing import FloatArray, IntArray, IntpArray
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
@@ -25,16 +25,17 @@ AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """A ridge regression of y on some columns, fitted on some rows.
+    """The score of "all others": a ridge regression of y on their columns, fitted on some rows.
 
     Parameters
     ----------
     columns : int array
+        Columns of the table that enter the score.
     mean, scale : float arrays of shape (n_columns,)
-        To standardise them.
+        Means and scales that standardise them.
     slopes : float array of shape (n_columns, n_outputs)
     codes : dict of int to MeanTargets
-        How categories become numbers: place among the columns to mean targets.
+        Mean targets that code categorical columns, by place among the columns.
     """
 
     columns: IntpArray
@@ -44,7 +45,7 @@ class Others:
     codes: dict[int, MeanTargets]
 
     def score(self, X: FloatArray) -> FloatArray:
-        """Of rows that it was not fitted on, shape (n_rows, n_outputs)."""
+        """Return scores of rows that it was not fitted on, shape (n_rows, n_outputs)."""
         starts = range(0, len(X), AT_ONCE)
         return np.concatenate([self._score(X[k : k + AT_ONCE]) for k in starts])
 
@@ -59,13 +60,16 @@ class Others:
 def fit_others(
     problem: Problem, train: IntArray, columns: IntpArray, seed: int
 ) -> tuple[Others, FloatArray]:
-    """The fit, and its scores of all rows: those that it is trained on are scored by fits that
-    leave them out, so that no learner takes the score for more than it is worth."""
+    """Return the fit and its scores of all rows.
+
+    Training rows are scored by fits that leave them out, so that no learner trusts the score more
+    than it should.
+    """
     y, weight = problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     X, codes = _numbers(problem, train, columns)
     mean, spread = _moments(X, weight)
-    scale = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf)
+    scale = usable_scales(mean, spread)
     _standardise(X, mean, scale)
     ridge = _Ridge(X, y - weight @ y / weight.sum(), weight)
     scores, penalty = ridge.cross_fitted(_inner_tests(len(train), groups, seed))
@@ -78,7 +82,7 @@ def fit_others(
 def _numbers(
     problem: Problem, train: IntArray, columns: IntpArray
 ) -> tuple[FloatArray, dict[int, MeanTargets]]:
-    """Columns of the training rows, categories as mean targets."""
+    """Return columns of the training rows as numbers, categories coded by mean targets."""
     X, y, weight = problem.X[np.ix_(train, columns)], problem.y[train], problem.weight[train]
     groups = None if problem.row_groups is None else problem.row_groups[train]
     codes = {
@@ -91,7 +95,7 @@ def _numbers(
 
 
 def _inner_tests(n_rows: int, groups: npt.NDArray[Any] | None, seed: int) -> list[IntArray]:
-    """Rows in folds; those of a group in one, unless it is the only one."""
+    """Split rows into folds; a group stays in one fold, unless it is the only group."""
     n_units = n_rows if groups is None else len(np.unique(groups))
     if n_units < 2:
         groups, n_units = None, n_rows
@@ -111,7 +115,7 @@ class _Ridge:
         self.moment = self.Z.T @ self.y
 
     def cross_fitted(self, tests: list[IntArray]) -> tuple[FloatArray, float]:
-        """Scores of the rows by fits without them, at the penalty that is best for all."""
+        """Return scores of rows by fits without them, at the best penalty, and that penalty."""
         scores = np.zeros((len(PENALTIES), *self.y.shape))
         for test in tests:
             for k, slopes in enumerate(self._slopes_without(test)):
@@ -121,24 +125,19 @@ class _Ridge:
         return scores[best], PENALTIES[best]
 
     def _slopes_without(self, test: IntArray) -> list[FloatArray]:
-        """At each penalty."""
+        """Return the slopes of fits without some rows, at each penalty."""
         if not self.dual:
             out, y = self.Z[test], self.y[test]
             gram, moment = self.gram - out.T @ out, self.moment - out.T @ y
-            return [self._solve(gram, moment, penalty) for penalty in PENALTIES]
+            return [penalised_solve(gram, moment, p * self.total) for p in PENALTIES]
         rest = np.setdiff1d(np.arange(len(self.y)), test)
         gram, Z = self.gram[np.ix_(rest, rest)], self.Z[rest]
-        return [Z.T @ self._solve(gram, self.y[rest], penalty) for penalty in PENALTIES]
+        return [Z.T @ penalised_solve(gram, self.y[rest], p * self.total) for p in PENALTIES]
 
     def slopes(self, penalty: float) -> FloatArray:
         if not self.dual:
-            return self._solve(self.gram, self.moment, penalty)
-        return np.asarray(self.Z.T @ self._solve(self.gram, self.y, penalty))
-
-    def _solve(self, gram: FloatArray, right: FloatArray, penalty: float) -> FloatArray:
-        penalised = gram.copy()
-        penalised.flat[:: len(gram) + 1] += penalty * self.total
-        return np.asarray(cho_solve(cho_factor(penalised, overwrite_a=True), right))
+            return penalised_solve(self.gram, self.moment, penalty * self.total)
+        return np.asarray(self.Z.T @ penalised_solve(self.gram, self.y, penalty * self.total))
 
 
 def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,18 +145,13 @@ def _moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
     mean, spread = np.empty(X.shape[1]), np.empty(X.shape[1])
     for k in range(0, X.shape[1], AT_ONCE):
         some = slice(k, k + AT_ONCE)
-        mean[some] = _weighted_mean(X[:, some], weight)
-        spread[some] = np.sqrt(_weighted_mean((X[:, some] - mean[some]) ** 2, weight))
+        mean[some] = weighted_means(X[:, some], weight)
+        spread[some] = np.sqrt(weighted_means((X[:, some] - mean[some]) ** 2, weight))
     return mean, spread
 
 
-def _weighted_mean(X: FloatArray, weight: FloatArray) -> FloatArray:
-    there = ~np.isnan(X)
-    return np.asarray(weight @ np.where(there, X, 0.0) / np.maximum(weight @ there, 1e-300))
-
-
 def _standardise(X: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
-    """In place."""
+    """Standardise the columns in place; missing entries become 0."""
     X -= mean
     X /= scale
     np.nan_to_num(X, copy=False, nan=0.0)

@@ -1,4 +1,4 @@
-"""The selection of a game of many: who plays by name, and who is one of "all others"."""
+"""Which players play by name, if there are many, and which are together "all others"."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ OTHERS = "all others"
 
 @dataclass(frozen=True, eq=False)
 class PlayerSelection:
-    """A problem as it is played.
+    """A problem whose players are those that the screen has kept, and "all others".
 
     Parameters
     ----------
     problem : Problem
         Its players are those of ``kept``, in their order, and "all others" if there are any.
     names : tuple of str
-        Of everybody.
+        Names of all players, kept or not.
     kept : int array
-        Who plays by name.
+        Places of the players that play by name.
     correlations : float array of shape (n_names,)
-        The largest correlation with y that one of the others has shown; NaN for who plays.
-    columns : int array or None
-        Of the table, that the learners see as they are; None means all.
-    scores : list of Others
-        What the learners see besides, fold by fold.
+        Largest correlation with y in the tests of each player that is among "all others"; NaN for
+        those that play by name.
+    columns : int array or None, default=None
+        Columns of the table that the learners see as they are; None means all.
+    scores : list of Others, default=[]
+        Scores of "all others" that the learners see besides, one per fold.
     """
 
     problem: Problem
@@ -59,24 +60,26 @@ class PlayerSelection:
 
     @classmethod
     def everybody(cls, problem: Problem) -> PlayerSelection:
-        """All play by name."""
+        """Return the selection in which all players play by name."""
         n_players = len(problem.players)
         return cls(problem, problem.player_names, np.arange(n_players), np.full(n_players, np.nan))
 
     @property
     def others(self) -> IntpArray:
-        """Who does not play by name."""
+        """Places of the players that do not play by name."""
         return np.flatnonzero(~np.isnan(self.correlations))
 
     def rows(self, X: FloatArray) -> FloatArray:
-        """Rows of the table as the learners see them."""
+        """Return rows of the table as the learners see them."""
         if self.columns is None:
             return X
         return np.hstack([X[:, self.columns], *(others.score(X) for others in self.scores)])
 
     def one_column_each(self) -> FloatArray | None:
-        """The players' columns, that of "all others" as each row's fold scores it; None where a
-        player has several."""
+        """Return one column per player, or None where a player has several.
+
+        The column of "all others" is the score of each row by the fit of its fold.
+        """
         problem, players = self.problem, self.problem.players
         columns = [player[0] for player in players]
         single = [len(player) == 1 for player in players]
@@ -95,19 +98,19 @@ class PlayerSelection:
 def select_players(problem: Problem, seeds: list[int], size: int | None = None) -> PlayerSelection:
     """Screen inside each fold of each run, on its training rows.
 
-    Whoever a fold keeps plays; of many those that most folds keep, see `named`. The learner of a
-    fold sees the columns that its own screen has kept, and one score of all others by a ridge
-    regression on its training rows: so neither choice nor score has seen the rows that v is
-    measured on. Columns that a fold has kept, but that do not play by name, are with all others.
+    A player plays by name if any fold keeps it; if these are too many, see `named`. The learner of
+    a fold sees the columns that its own screen has kept, and one score of all others by ridge
+    regression on its training rows: neither choice nor score has seen the rows that v is measured
+    on. Columns that a fold has kept, but that do not play by name, belong to "all others".
 
     Parameters
     ----------
     problem : Problem
     seeds : list of int
-        Of the runs.
-    size : int or None
-        How many a fold keeps; None keeps those that tests find, at least 25 or one for every 1000
-        of its rows, and 60 at most.
+        Seeds of the splits, one per run.
+    size : int or None, default=None
+        Number of players that a fold keeps. None keeps those that tests find: at least 25, or one
+        per 1000 of its rows if that is more, and at most 60.
     """
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
     screen = _Screen(problem, size)
@@ -122,8 +125,10 @@ def select_players(problem: Problem, seeds: list[int], size: int | None = None) 
 
 
 def select_together(problem: Problem, size: int | None = None) -> PlayerSelection:
-    """For models that see all columns anyhow: a screen on all rows decides who plays by name; the
-    columns of the others are one player, see `GroupedValues`."""
+    """Screen once on all rows, for models that see all columns in any case.
+
+    The columns of the players that are not kept are one player; see `GroupedValues`.
+    """
     plays = _Screen(problem, size).of_rows(np.flatnonzero(problem.has_weight)).kept
     if plays.all():
         return PlayerSelection.everybody(problem)
@@ -142,7 +147,7 @@ class GroupedValues:
     Parameters
     ----------
     values : ValueFunction
-        Of everybody.
+        Value function of all players.
     selection : PlayerSelection
     """
 
@@ -151,7 +156,7 @@ class GroupedValues:
         self.n_players = len(selection.problem.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Evaluate each subset."""
+        """Evaluate each subset of the selected players."""
         return replace(
             self._values.values(self._of_everybody(subsets), influences=influences),
             subsets=subsets,
@@ -162,12 +167,12 @@ class GroupedValues:
         return self._values.predict(self._of_everybody(subsets), rows)
 
     def over_rows(self, subsets: Subsets) -> RowPass:
-        """See `RowPass`; for value functions that have one."""
+        """Return a `RowPass`, for value functions that have one."""
         found: RowPass = self._values.over_rows(self._of_everybody(subsets))  # type: ignore[attr-defined]
         return found
 
     def recall(self, values: Values) -> None:
-        """What was evaluated elsewhere; for value functions that have a memory."""
+        """Hand on values from elsewhere, for value functions that have a memory."""
         recall = getattr(self._values, "recall", None)
         if recall is not None:
             recall(replace(values, subsets=self._of_everybody(values.subsets)))
@@ -181,7 +186,7 @@ class GroupedValues:
 
 
 class _Screen:
-    """Screens of some rows of a problem, with all that is known of its columns without y."""
+    """Screens of some rows of a problem; what does not depend on y is computed once."""
 
     def __init__(self, problem: Problem, size: int | None) -> None:
         self._problem = problem
@@ -190,7 +195,7 @@ class _Screen:
         self._size, self.most = size, MOST if size is None else size
 
     def of_rows(self, rows: IntArray) -> Screened:
-        """Of those among them that count."""
+        """Screen on those of the rows that have weight."""
         problem = self._problem
         rows, players = rows[problem.has_weight[rows]], problem.players
         tests, y = self._tests.take(rows), problem.y
@@ -200,9 +205,10 @@ class _Screen:
         return choose(p_values, players, gains, fewest, self.most)
 
 
-def _scored(problem: Problem, fold: Fold, kept: BoolArray, seed: int) -> tuple[Others, FloatArray]:
+def _scored(problem: Problem, fold: Fold, kept: BoolArray, place: int) -> tuple[Others, FloatArray]:
+    """Fit the score of all others in the fold at that place, which seeds its inner split."""
     hidden = np.flatnonzero(~_columns_of(problem, kept))
-    return fit_others(problem, fold.train, hidden, seed)
+    return fit_others(problem, fold.train, hidden, seed=place)
 
 
 def _columns_of(problem: Problem, players: BoolArray) -> BoolArray:
@@ -250,18 +256,18 @@ def _selection(
 
 
 def _with_scores(table: Table, columns: IntpArray, scores: FloatArray) -> Table:
-    """Some columns of a table, then the scores."""
+    """Return a table of some columns, followed by the scores."""
     n_scores = scores.shape[1]
     return Table(
         np.hstack([table.X[:, columns], scores]),
         (*(table.names[j] for j in columns), *(OTHERS for _ in range(n_scores))),
         np.concatenate([table.categorical[columns], np.zeros(n_scores, dtype=bool)]),
-        table.notes,
+        table.remarks,
     )
 
 
 def _correlations(problem: Problem, plays: BoolArray) -> FloatArray:
-    """As large as the best test of each player over all rows says; NaN for who plays."""
+    """Return correlations with y by the best test of each player; NaN for those that play."""
     rows = problem.has_weight
     tests = ColumnTests(problem.X[rows], problem.categorical)
     p_values = found_p_values(tests, problem.y[rows], problem.players)

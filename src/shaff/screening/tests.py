@@ -1,4 +1,4 @@
-"""How plainly each column, or player, tells something about y: quick tests, many at a time."""
+"""Quick tests of whether each column, or player, tells something about y."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RankArray = npt.NDArray[np.float32]
 # Waves of a column's ranks that y is compared with, beside the column and its square.
 # Fewer miss what turns more than once (`benchmarks.wide retention`).
 WAVES = 4
-# A block of columns is tested together where it has this many rows a column.
+# A block of columns is tested together where it has this many rows per column.
 # Fewer rows, and the test finds noise (`benchmarks.wide nulls`).
 ROWS_PER_COLUMN = 4
 # Columns at a time: memory only (`benchmarks.wide time`).
@@ -36,7 +36,7 @@ class ColumnTests:
         NaN is missing.
     categorical : bool array of shape (n_columns,)
     ranks : float32 array of the shape of X or None
-        By `all_ranks`; None finds them as they are needed.
+        Ranks as `all_ranks` returns them; None computes them as they are needed.
 
     Notes
     -----
@@ -62,12 +62,12 @@ class ColumnTests:
         self._whole = bool(self._there.all())
 
     def take(self, rows: IntArray) -> ColumnTests:
-        """Of some rows, by the ranks that they have among all: ranks know nothing of y."""
+        """Return tests of some rows, with their ranks among all rows: ranks do not depend on y."""
         ranks = None if self._ranks is None else self._ranks[rows]
         return ColumnTests(self.X[rows], self.categorical, ranks)
 
     def p_values(self, y: FloatArray) -> FloatArray:
-        """The smallest of each column's tests against targets of shape (n_rows, n_targets)."""
+        """Return the smallest p-value of each column against targets, shape (n_rows, n_targets)."""
         out = chdtrc(1, self._scores(y))
         for j in np.flatnonzero(self.categorical):
             known = self._there[:, j]
@@ -99,7 +99,7 @@ class ColumnTests:
         return [feature * numeric for feature in raw] + missing
 
     def without(self, y: FloatArray, columns: IntpArray) -> FloatArray:
-        """What ridge regressions on curves of some columns leave of y."""
+        """Return the residuals of y from ridge regression on curves of some columns."""
         features = np.hstack([_unit(f) for f in self.features(columns)])
         features = features[:, (features**2).sum(axis=0) > 0]
         gram = features.T @ features + CURVE_PENALTY * np.eye(features.shape[1])
@@ -116,7 +116,7 @@ def scaled_ranks(X: FloatArray) -> FloatArray:
 
 
 def all_ranks(X: FloatArray) -> RankArray:
-    """The same of many columns, some at a time and in single precision, which takes less room."""
+    """Return `scaled_ranks` of many columns, in single precision to save memory."""
     out = np.empty(X.shape, dtype=np.float32)
     for first in range(0, X.shape[1], BLOCK):
         out[:, first : first + BLOCK] = scaled_ranks(X[:, first : first + BLOCK])
@@ -135,8 +135,11 @@ def _waves(ranks: npt.NDArray[np.floating[Any]]) -> list[FloatArray]:
 def player_p_values(
     tests: ColumnTests, y: FloatArray, players: Sequence[IntpArray]
 ) -> npt.NDArray[np.float64]:
-    """p-values of players: of their only column; of the best of several, adjusted for their
-    number, or of all together."""
+    """Return a p-value per player.
+
+    It is that of its only column; with several columns, that of the best one, adjusted for their
+    number, or of all together.
+    """
     single = tests.p_values(y)
     out = np.ones(len(players))
     for k, columns in enumerate(players):
@@ -147,7 +150,7 @@ def player_p_values(
 
 
 def _together(tests: ColumnTests, y: FloatArray, columns: IntpArray) -> float:
-    """Of least squares on a block of columns."""
+    """Return the p-value of least squares on a block of columns."""
     basis, size, _ = np.linalg.svd(tests.features(columns)[0], full_matrices=False)
     rank = int((size > 1e-9 * max(size[0], 1e-300)).sum())
     explained = ((basis[:, :rank].T @ _unit(y)) ** 2).sum(axis=0).max()

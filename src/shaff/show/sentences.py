@@ -1,40 +1,27 @@
-"""A result in plain sentences: what a reader wants to know first."""
+"""Results in plain sentences: what a reader wants to know first."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
+from shaff.values.learners import learner_words
 
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-
-# Most of what is explained, and how many players a sentence names.
+# Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5
-MODELS = {
-    "stack": "a blend of four models",
-    "boosting": "boosted trees",
-    "forest": "a random forest",
-    "smooth": "smooth curves",
-    "none": "no model",
-}
 _DEFAULT = "gaussian_process"
 
 
 def headline(result: EffectsResult) -> str:
-    """Who carries most of what is explained.
+    """Return which inputs carry most of what is explained.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
+    >>> from shaff.results._example import example
     >>> from shaff.show.sentences import headline
-    >>> result = EffectsResult(
-    ...     names=("age", "bmi"), effects=[0.1, 0.3], raw_effects=[0.1, 0.3], n_rows=442,
-    ...     explained_variance=0.4, n_subsets=4, estimator="forest", design="exhaustive",
-    ...     solver="least_squares", target="progression")
-    >>> headline(result).replace("\\u202f", " ")
+    >>> headline(example(target="progression")).replace("\\u202f", " ")
     'Two inputs carry all of what can be explained of progression: bmi and age.'
     """
     target = shortened(result.target_name, 60)
@@ -57,22 +44,18 @@ def headline(result: EffectsResult) -> str:
 
 
 def explained(result: EffectsResult, level: float = 0.95) -> str:
-    """How much is explained at all, and how sure that is.
+    """Return how much is explained at all, and its interval.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
+    >>> from shaff.results._example import example
     >>> from shaff.show.sentences import explained
-    >>> result = EffectsResult(
-    ...     names=("age",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=442,
-    ...     n_subsets=4, estimator="forest", design="exhaustive", solver="least_squares",
-    ...     explained_variance_error=0.05)
-    >>> explained(result).replace("\\u202f", " ")
+    >>> explained(example(explained_variance_error=0.05)).replace("\\u202f", " ")
     'All inputs together explain 40 % of the variance of y (95 % interval: 30 % to 50 %).'
     """
     v, target = result.explained_variance, shortened(result.target_name, 60)
     if v <= 0:
-        return f"On rows that the model has not seen it predicts {target} no better than the mean."
+        return f"On held-out rows the model predicts {target} no better than the mean."
     bounds = result.explained_interval(level)
     sure = ""
     if bounds is not None:
@@ -82,31 +65,60 @@ def explained(result: EffectsResult, level: float = 0.95) -> str:
 
 
 def model_words(result: EffectsResult) -> str:
-    """The learner, and the other two steps where they are not the usual ones.
+    """Return the learner, and design and solver where they are not the default ones.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
+    >>> from shaff.results._example import example
     >>> from shaff.show.sentences import model_words
-    >>> result = EffectsResult(
-    ...     names=("age",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=442,
-    ...     n_subsets=4, estimator="forest", design="exhaustive", solver="least_squares")
-    >>> model_words(result)
+    >>> model_words(example())
     'a random forest, design exhaustive, solver least squares'
     """
     kind, _, inner = result.estimator.partition(" ")
-    model = MODELS.get(result.estimator, result.estimator.replace("_", " "))
+    model = learner_words(result.estimator)
     if kind == "surrogate":
-        model = f"{MODELS.get(inner, inner)} in place of the given model"
+        model = f"{learner_words(inner)} in place of the given model"
     steps = (("design", result.design), ("solver", result.solver))
     unusual = [f"{step} {name.replace('_', ' ')}" for step, name in steps if name != _DEFAULT]
     return ", ".join([model, *unusual])
 
 
 def how(result: EffectsResult) -> str:
-    """What the figures rest on, in one line."""
+    """Return what the figures rest on, in one line."""
     seed = "" if result.random_state is None else f", seed {result.random_state}"
     return (
         f"{counted(result.n_rows, 'row')}, {counted(result.n_subsets, 'subset')}{seed}; "
         f"{model_words(result)}; shaff {result.version}"
     )
+
+
+def footer(result: EffectsResult) -> list[str]:
+    """Return the sentences below a table: what is explained, how it was computed, the notes."""
+    return [_figures(result), how(result), *(f"Note: {note}" for note in result.notes)]
+
+
+def _figures(result: EffectsResult) -> str:
+    """How much is explained, in figures."""
+    v, error, plain = (
+        result.explained_variance,
+        result.explained_variance_error,
+        result.plain_explained_variance,
+    )
+    spread = "" if error is None else f"standard error {error:.3f}"
+    whose = f"of the variance of {result.target_name}" + " on held-out rows" * (plain is None)
+    if v <= 0:
+        figures = ", ".join(filter(None, (f"estimate {v:z.3f}", spread)))
+        zero = "" if result.effects.any() else ": all effects are 0"
+        return f"The inputs explain nothing {whose} ({figures}){zero}."
+    spread = spread and f" ({spread})"
+    measured = "" if plain is None else f" On held-out rows, uncorrected: {plain:.3f}."
+    return f"The inputs explain {v:.3f}{spread} {whose}; {1 - v:z.3f} remains.{measured}"
+
+
+def interactions_footer(found: Interactions) -> list[str]:
+    """Return the sentences below a table of interactions: how to read it, and the notes."""
+    return [
+        "Above 0: more together than apart; below 0: the two share information.",
+        f"{counted(found.n_rows, 'row')}, {counted(found.n_subsets, 'subset')}.",
+        *(f"Note: {note}" for note in found.notes),
+    ]

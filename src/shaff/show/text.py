@@ -1,85 +1,193 @@
-"""A result as a table of text."""
+"""Results as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from shaff._util.words import decimals
+from shaff._util.words import counted, decimals
+from shaff.results.base import Result
+from shaff.results.comparison import Comparison
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
+from shaff.results.local import LocalEffects
+from shaff.results.many import ManyEffects
+from shaff.show import sentences
+from shaff.show.rows import (
+    NONE,
+    Row,
+    effect_digits,
+    known_columns,
+    number_text,
+    p_value_text,
+    pair_rows,
+    rows,
+)
+from shaff.uncertainty.inference import adjust_p_values
 
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
+# Fields of a `Row` and their headings.
+HEADINGS = {
+    "effect": "effect",
+    "error": "error",
+    "first_order": "first-order",
+    "total": "total",
+    "p_value": "p (Holm)",
+    "direction": "direction",
+    "share": "share",
+}
+PAIR_HEADINGS = {"interaction": "interaction", "error": "error", "p_value": "p (Holm)",
+                 "interval": "95 % interval"}  # fmt: skip
+BAR = 20
+# Effects of a row that are named one by one.
+MAX_PARTS = 6
 
 
-def summary_table(
-    result: EffectsResult, players: npt.NDArray[np.intp], bar_width: int = 20
-) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table of a result; the last column holds bars.
+def summary(result: Result, limit: int) -> str:
+    """Return the summary of a result of any class."""
+    return SUMMARIES[type(result)](result, limit)
+
+
+def headings(result: EffectsResult) -> dict[str, str]:
+    """Return the fields of a `Row` that the table of a result has, with their headings.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
-    >>> from shaff.show.text import summary_table
-    >>> result = EffectsResult(
-    ...     names=("age",), effects=[0.1], raw_effects=[0.1], explained_variance=0.1, n_rows=442,
-    ...     n_subsets=1, estimator="forest", design="exhaustive", solver="least_squares")
-    >>> summary_table(result, result.order)
-    (['player', 'effect', 'share', ''], [['age', '0.100', '100 %', '####################']])
+    >>> from shaff.results._example import example
+    >>> from shaff.show.text import headings
+    >>> headings(example())
+    {'effect': 'effect', 'share': 'share'}
     """
-    optional = {
-        "error": result.standard_error,
-        "first-order": result.first_order,
-        "total": result.total,
-    }
-    digits = decimals(float(result.effects.max(initial=0.0)))
-    present = {
-        name: [number_text(number, digits) for number in array]
-        for name, array in optional.items()
-        if array is not None
-    }
-    if result.p_values is not None:
-        present["p (Holm)"] = [p_value_text(p) for p in result.null_test()]
-    if result.directions:
-        words = result.words(np.arange(len(result.names)))["direction"]
-        present["direction"] = [word or "–" for word in words]
-    out, ends = result.is_screened, _bars(result, bar_width, digits)
-    rows = []
-    for j in players:
-        numbers = ["–" if out[j] else column[j] for column in present.values()]
-        share = f"{100 * result.shares[j]:z.0f} %" if result.explained_variance > 0 else ""
-        effect = "screened" if out[j] else number_text(result.effects[j], digits)
-        rows.append([result.names[j], effect, *numbers, "–" if out[j] else share, ends[j]])
-    return ["player", "effect", *present, "share", ""], rows
+    known = known_columns(result)
+    return {name: heading for name, heading in HEADINGS.items() if known.get(name, True)}
 
 
-def _bars(result: EffectsResult, width: int, digits: int) -> list[str]:
-    """The effects as bars; of players that were screened, how large they may be."""
-    scale = max(float(result.effects.max(initial=0.0)), np.finfo(float).tiny)
-    bars = ["#" * round(width * max(float(e), 0.0) / scale) for e in result.effects]
-    bounded = result.others is not None and result.standard_error is not None
-    most = result.upper_bound() if bounded else None
-    for j in np.flatnonzero(result.is_screened):
-        bars[j] = "" if most is None else f"at most {number_text(most[j], digits)}"
-    return bars
+def effects_summary(result: EffectsResult, max_inputs: int) -> str:
+    """Return the table of `EffectsResult.summary`."""
+    columns, scale = headings(result), max(float(result.effects.max(initial=0.0)), _TINY)
+    cells = [
+        [row.name, *(getattr(row, name) for name in columns), _end(row, scale)]
+        for row in rows(result)[:max_inputs]
+    ]
+    lines = aligned([["input", *columns.values(), ""], *cells])
+    rest = [rest_text(result, max_inputs)] * (len(result.names) > max_inputs)
+    title = f"Shapley effects on {result.target_name}"
+    return "\n".join([title, "", *lines, *rest, "", *sentences.footer(result)])
 
 
-def number_text(number: float, digits: int = 3) -> str:
-    """A few digits, no negative zero, and a dash for what was not computed."""
-    return "–" if np.isnan(number) else f"{number:z.{digits}f}"
+_TINY = float(np.finfo(float).tiny)
 
 
-def p_value_text(p: float) -> str:
-    """Three digits at most."""
-    return "< 0.001" if p < 0.001 else number_text(p)
+def _end(row: Row, scale: float) -> str:
+    """A bar, or how large the effect of a screened input may be."""
+    if row.is_screened:
+        return "" if row.interval == NONE else row.interval
+    return "#" * round(BAR * row.bar / scale)
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
-    """First and last column to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def rest_text(result: EffectsResult, max_inputs: int) -> str:
+    """Return what the inputs past the first ``max_inputs`` have together."""
+    rest = result.effects[result.order[max_inputs:]]
+    together = number_text(float(rest.sum()), effect_digits(result))
+    return f"... and {counted(len(rest), 'more input')} with {together} together"
+
+
+def interactions_summary(found: Interactions, max_pairs: int) -> str:
+    """Return the table of `Interactions.summary`."""
+    header, cells = pairs_table(found, max_pairs)
+    lines = [f"Interactions on {found.target or 'y'}", "", *aligned([header, *cells])]
+    if max_pairs < len(found.pair_values):
+        lines.append(f"... and {len(found.pair_values) - max_pairs} weaker pairs")
+    return "\n".join([*lines, "", *sentences.interactions_footer(found)])
+
+
+def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the cells of the strongest pairs."""
+    names = [name for name in PAIR_HEADINGS
+             if name == "interaction" or found.pair_errors is not None]  # fmt: skip
+    cells = [
+        [f"{row.first} and {row.second}", *(getattr(row, name) for name in names)]
+        for row in pair_rows(found)[:max_pairs]
+    ]
+    return ["inputs", *(PAIR_HEADINGS[name] for name in names)], cells
+
+
+def comparison_summary(found: Comparison, max_inputs: int) -> str:
+    """Return the table of `Comparison.summary`."""
+    digits = decimals(float(np.abs(found.effects).max(initial=0.0)))
+    low, high = found.confidence_interval()
+    adjusted = adjust_p_values(found.p_values)
+    numbers = [*found.effects, found.differences, found.standard_errors]
+    cells = [
+        [
+            found.names[j],
+            *(number_text(array[j], digits) for array in numbers),
+            p_value_text(adjusted[j]),
+            f"{number_text(low[j], digits)} to {number_text(high[j], digits)}",
+        ]
+        for j in found.order[:max_inputs]
+    ]
+    header = ["input", *found.labels, "difference", "error", "p (Holm)", "95 % interval"]
+    return "\n".join([*aligned([header, *cells]), *(f"Note: {note}" for note in found.notes)])
+
+
+def local_summary(local: LocalEffects, max_rows: int) -> str:
+    """Return the lines of `LocalEffects.summary`."""
+    title = f"Effects on the predictions of {local.target or 'y'}"
+    return "\n".join([title, "", *row_sentences(local, max_rows)])
+
+
+def row_sentences(local: LocalEffects, max_rows: int) -> list[str]:
+    """Return a sentence for each of the first rows, and the notes."""
+    parts = [local] if local.outputs is None else [local.of(name) for name in local.outputs]
+    lines = [_row_sentence(one, k) for one in parts for k in range(min(one.n_rows, max_rows))]
+    if local.n_rows > max_rows:
+        lines.append(f"... and {counted(local.n_rows - max_rows, 'more row')}")
+    return [*lines, *(f"Note: {note}" for note in local.notes)]
+
+
+def _row_sentence(local: LocalEffects, row: int) -> str:
+    values = local.values[row]
+    place = f"Row {int(local.rows[row])}" + ("" if local.output is None else f" ({local.output})")
+    if np.isnan(values).any():
+        return f"{place}: there is no prediction by models that have not seen it."
+    order = np.argsort(-np.abs(values), kind="stable")
+    parts = [f"{values[j]:+.3g} {local.names[j]}" for j in order[:MAX_PARTS]]
+    rest = values[order[MAX_PARTS:]]
+    parts += [f"{rest.sum():+.3g} others"] * (len(rest) > 0)
+    start = f"{place}: {local.predictions[row]:.4g} = {local.base:.4g} on average"
+    return ", ".join([start, *parts])
+
+
+def many_summary(many: ManyEffects, max_results: int) -> str:
+    """Return the lines of `ManyEffects.summary`."""
+    lines = [f"{counted(len(many.results), 'result')} by {' and '.join(many.dimensions)}"]
+    for key, result in list(many.results.items())[:max_results]:
+        first = [f"{result.names[j]} {result.effects[j]:.3f}" for j in result.order[:3]]
+        explained = f"{result.explained_variance:.3f} ({', '.join(first)})"
+        lines.append(f"  {many._label(key)}: {explained}")
+    more = len(many.results) - max_results
+    lines += [f"  and {more} more"] * (more > 0)
+    failures = list(many.failures.items())[:max_results]
+    lines += [f"  {many._label(key)} failed: {reason}" for key, reason in failures]
+    return "\n".join(lines)
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Return the lines of a table: first and last column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
-    for first, *middle, last in rows:
+    for first, *middle, last in table:
         cells = [cell.rjust(width) for cell, width in zip(middle, widths[1:-1], strict=True)]
         lines.append("  ".join([first.ljust(widths[0]), *cells, last]).rstrip())
     return lines
+
+
+SUMMARIES: dict[type[Result], Callable[[Any, int], str]] = {
+    EffectsResult: effects_summary,
+    LocalEffects: local_summary,
+    Interactions: interactions_summary,
+    Comparison: comparison_summary,
+    ManyEffects: many_summary,
+}

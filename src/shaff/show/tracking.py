@@ -1,18 +1,16 @@
-"""Results in other people's records of experiments."""
+"""Results in trackers of experiments."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from shaff.results.effects import EffectsResult
 from shaff.show.plots import EffectsDisplay
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
 
 # More metrics than this would bury the others of a run.
 MAX_METRICS = 50
@@ -20,7 +18,7 @@ _FORBIDDEN = re.compile(r"[^\w\-. /]")
 
 
 def log_to_mlflow(result: EffectsResult, run_id: str | None = None) -> None:
-    """Metrics and files of a result into a run of MLflow; None is the active run, or a new one."""
+    """Log metrics and files of a result to an MLflow run; None is the active run, or a new one."""
     try:
         import mlflow
     except ImportError as error:
@@ -38,24 +36,20 @@ def log_to_mlflow(result: EffectsResult, run_id: str | None = None) -> None:
 
 
 def write_files(result: EffectsResult, folder: Path) -> None:
-    """``effects.json``, ``report.html`` and ``effects.png``."""
+    """Write ``effects.json``, ``report.html`` and ``effects.png``."""
     result.to_json(folder / "effects.json")
     result.to_html(folder / "report.html")
     EffectsDisplay.from_result(result).save(folder / "effects.png")
 
 
 def metrics(result: EffectsResult) -> dict[str, float]:
-    """Explained variance and the largest effects, under names that MLflow takes.
+    """Return explained variance and the largest effects, under names that MLflow accepts.
 
     Examples
     --------
-    >>> from shaff.results.effects import EffectsResult
+    >>> from shaff.results._example import example
     >>> from shaff.show.tracking import metrics
-    >>> result = EffectsResult(
-    ...     names=("age (years)",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4,
-    ...     n_rows=442, n_subsets=4, estimator="forest", design="exhaustive",
-    ...     solver="least_squares")
-    >>> metrics(result)
+    >>> metrics(example(names=("age (years)",), effects=[0.4]))
     {'shaff.explained_variance': 0.4, 'shaff.effect.age _years_': 0.4}
     """
     named: dict[str, Any] = {"explained_variance": result.explained_variance}

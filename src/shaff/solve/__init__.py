@@ -20,13 +20,14 @@ _SETTINGS: tuple[SolverSetting, ...] = (
     TotalSobol(),
 )
 SOLVERS: dict[str, SolverSetting] = {setting.name: setting for setting in _SETTINGS}
-# What designs give, in words.
-_KINDS = {"subsets": "subsets", "orders": "permutations", "all_but_one": "all players but one"}
+# The kinds of proposals, in words.
+_KINDS = {"subsets": "subsets", "orders": "permutations", "all_but_one": "all inputs but one"}
 
 
 def find_solver(solver: Any, design: DesignSetting) -> SolverSetting:
-    """The setting of that name ("auto": the design's own), or the setting itself, if it takes what
-    the design gives; else an error.
+    """Return the setting of that name ("auto" means the design's own), or the setting itself.
+
+    A solver that cannot take what the design gives, or is not known, is an error.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from shaff.subsets import Subsets
 
 
 def is_complete(subsets: Subsets) -> bool:
-    """Whether every subset but the empty and the full one is there, once.
+    """Return whether the list holds every subset but the empty and the full one, once.
 
     Examples
     --------

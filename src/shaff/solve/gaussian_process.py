@@ -21,7 +21,7 @@ class GaussianProcessSolver:
 
     The estimate is linear in the values and sums to v(all) exactly. Subsets should come with
     their complements; for one that does not, the complement's value is guessed as the mean of
-    v(U) + v(complement) over the complete pairs less v(U), with the spread of that sum as its
+    v(U) + v(complement) over the complete pairs minus v(U), with the spread of that sum as its
     error. A subset given twice counts once. A complete list of subsets is solved exactly.
 
     Parameters
@@ -56,7 +56,7 @@ class GaussianProcessSolver:
         self.noise, self.proxy, self.relevance = noise, proxy, relevance
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
-        """Effects, their linear map and the calibrated covariance of their design error."""
+        """Return effects, their linear map and the calibrated covariance of their design error."""
         subsets, values = proposal.subsets, np.asarray(v, dtype=np.float64)
         p = subsets.n_players
         if is_complete(subsets):
@@ -75,7 +75,7 @@ class GaussianProcessSolver:
 
 @dataclass(frozen=True)
 class BayesianQuadrature(SolverSetting):
-    """``solver="gaussian_process"``.
+    """``solver="gaussian_process"``: Bayesian quadrature, see `GaussianProcessSolver`.
 
     Examples
     --------
@@ -88,5 +88,5 @@ class BayesianQuadrature(SolverSetting):
     linear_game = True
 
     def make(self, context: SolverContext) -> GaussianProcessSolver:
-        """The solver with what is known of the players."""
+        """Return the solver for what is known of the players."""
         return GaussianProcessSolver(proxy=context.proxy, relevance=context.relevance)

@@ -21,7 +21,7 @@ def solve_interactions(
     proxy: Proxy | None = None,
     relevance: npt.ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """The map from values to indices, and the variance that the design leaves to each index.
+    """Return the map from values to indices, and the design variance of each index.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class LeastSquaresSolver:
         self.constrained = constrained
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
-        """Effects of all players, and map and design error of the unconstrained solution."""
+        """Return effects of all players, and map and design error of the unconstrained solution."""
         subsets = proposal.subsets
         active = np.ones(subsets.n_players, bool) if proposal.active is None else proposal.active
         players = np.flatnonzero(active)
@@ -134,5 +134,5 @@ class LeastSquares(SolverSetting):
     name = "least_squares"
 
     def make(self, context: SolverContext) -> LeastSquaresSolver:
-        """The solver; it needs to know nothing more."""
+        """Return the solver."""
         return LeastSquaresSolver(self.constrained)

@@ -33,12 +33,12 @@ class PermutationSolver:
     """
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
-        """Effects, their linear map and the covariance over orders."""
+        """Return effects, their linear map and their covariance over orders."""
         if proposal.orders is None:
             raise ValueError("the proposal has no orders to solve")
         orders = np.asarray(proposal.orders, dtype=np.int64)
         before, after = _positions(proposal.subsets, orders)
-        # One more position holds the empty set, which is worth 0.
+        # One more position holds the empty set, whose value is 0.
         values = np.concatenate([v, [v_all, 0.0]])
         n_orders, p = orders.shape
         marginal = np.empty((n_orders, p))
@@ -53,7 +53,7 @@ class PermutationSolver:
 
 
 def _positions(subsets: Subsets, orders: IntArray) -> tuple[IntArray, IntArray]:
-    """Where the subsets before and after each join stand in [v(subsets), v(all), 0]."""
+    """Find the subsets before and after each join in [v(subsets), v(all), 0]."""
     n_orders, p = orders.shape
     position = {key: index for index, key in enumerate(subsets.keys())}
     needed = Subsets.from_masks(prefixes(orders).reshape(-1, p)).keys()
@@ -77,7 +77,7 @@ def _covariance(orders: IntArray, marginal: FloatArray) -> FloatArray | None:
 
 @dataclass(frozen=True)
 class PermutationMeans(SolverSetting):
-    """``solver="permutations"``, for designs of orders.
+    """``solver="permutations"``, for designs of orders; see `PermutationSolver`.
 
     Examples
     --------
@@ -90,5 +90,5 @@ class PermutationMeans(SolverSetting):
     takes = ("orders",)
 
     def make(self, context: SolverContext) -> PermutationSolver:
-        """The solver; the orders come with the proposal."""
+        """Return the solver; the orders come with the proposal."""
         return PermutationSolver()

@@ -1,4 +1,4 @@
-"""Total Sobol indices: what is lost without each player."""
+"""Total Sobol indices: the explained variance that is lost without each player."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class TotalSobolSolver:
     """
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
-        """Indices and their linear map; other subsets than all but one are left aside."""
+        """Return indices and their linear map; other subsets than all but one are left aside."""
         subsets, p = proposal.subsets, proposal.subsets.n_players
         position = {key: index for index, key in enumerate(subsets.keys())}
         linear_map = np.zeros((p, len(v) + 1))
         linear_map[:, -1] = 1.0
         for j, key in enumerate(Subsets.singletons(p).complement().keys()):
-            # Without its only player the game is worth 0: nothing to subtract.
+            # Without its only player the value is 0: nothing to subtract.
             if p > 1:
                 linear_map[j, position[key]] = -1.0
         raw = linear_map @ np.append(v, v_all)
@@ -56,5 +56,5 @@ class TotalSobol(SolverSetting):
     takes = ("all_but_one",)
 
     def make(self, context: SolverContext) -> TotalSobolSolver:
-        """The solver; it needs to know nothing more."""
+        """Return the solver."""
         return TotalSobolSolver()

@@ -1,1 +1,1 @@
-"""Trees: one file a library, each with all that shaff knows of it, and the kinds of forests."""
+"""Trees: one file per library, each with all that shaff knows of it, and the kinds of forests."""

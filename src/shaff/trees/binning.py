@@ -21,14 +21,14 @@ MAX_SORTED_ROWS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """At most 255 bins a column, about equally full; a category is a bin of its own.
+    """At most 255 bins per column, about equally full; a category is a bin of its own.
 
     Parameters
     ----------
     cuts : tuple of float arrays, one a column
         Bin b ends at ``cuts[b]``, which belongs to it; none for a column of categories.
     categories : mapping of column to a sorted int array
-        Those of the rows that the bins were made of; others count as missing.
+        Categories of the rows that the bins were made of; others count as missing.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Bins:
 
     @classmethod
     def of(cls, X: FloatArray, categorical: BoolArray, weight: FloatArray | None = None) -> Bins:
-        """From the values of some rows; weights count as repeated rows."""
+        """Make bins from the values of some rows; weights count as repeated rows."""
         step = -(-len(X) // MAX_SORTED_ROWS)
         weight = np.ones(len(X)) if weight is None else weight
         none = np.zeros(0)
@@ -68,7 +68,7 @@ class Bins:
 
     @property
     def categorical(self) -> npt.NDArray[np.uint8]:
-        """1 for columns of categories."""
+        """Mask of the columns of categories, as 0 and 1."""
         return np.isin(np.arange(len(self.cuts)), list(self.categories)).astype(np.uint8)
 
     def encode(self, X: FloatArray) -> CodeArray:
@@ -98,7 +98,7 @@ class Bins:
 
 
 def _quantile_cuts(x: FloatArray, weight: FloatArray) -> FloatArray:
-    """Between all neighbours if they are few, else at quantiles, which share the rows alike."""
+    """Cuts between all neighbouring values if these are few, else at quantiles."""
     present = ~np.isnan(x) & (weight > 0)
     order = np.argsort(x[present])
     x, weight = x[present][order], weight[present][order]

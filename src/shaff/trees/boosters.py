@@ -1,4 +1,4 @@
-"""Boosters of any library: told, prepared, fitted and read. `LIBRARIES` is the registry."""
+"""Boosters of any library: recognised, prepared, fitted and read. `LIBRARIES` is the registry."""
 
 from __future__ import annotations
 

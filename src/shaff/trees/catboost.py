@@ -101,7 +101,7 @@ def _gains(tree: dict[str, Any], depth: int) -> FloatArray:
 
 
 def _seed_name(model: Any) -> str:
-    """It lists only what was set, and takes either name but not both."""
+    """Name of the seed: the library lists only what was set, and takes either name but not both."""
     return "random_state" if "random_state" in model.get_params() else "random_seed"
 
 

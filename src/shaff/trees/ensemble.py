@@ -39,7 +39,7 @@ class Tree:
     zero_missing : bool array of shape (n_nodes,) or None
         Where zeros count as missing.
     count : float array of shape (n_nodes,) or None
-        Weight of the training rows at each leaf, where the library tells.
+        Weight of the training rows at each leaf, where the library states it.
     """
 
     feature: npt.ArrayLike
@@ -138,7 +138,7 @@ class Ensemble:
         ).astype(np.float64)
 
     def with_more(self, other: Ensemble) -> Ensemble:
-        """With the trees of another ensemble after its own; the header is this one's."""
+        """Return an ensemble with the trees of another after its own; the header is this one's."""
         n_nodes, n_words = len(self.feature), len(self.set_words)
         n_sets = len(self.set_offset) - 1
         more = {

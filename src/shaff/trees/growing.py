@@ -43,7 +43,7 @@ class CategoryOrders:
 
     @classmethod
     def none(cls) -> CategoryOrders:
-        """No column holds categories."""
+        """Return orders for a table without categories."""
         return cls(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.uint32))
 
 
@@ -71,14 +71,14 @@ class GrownForest:
 
 @dataclass(frozen=True, eq=False)
 class TreeSample:
-    """Where some trees of a forest grow.
+    """The rows and columns that some trees of a forest grow on.
 
     Parameters
     ----------
     rows : uint16 array of shape (n_rows,)
         The bag: how often each row is in it.
     columns : int array
-        That the trees may split on.
+        Columns that the trees may split on.
     """
 
     rows: npt.NDArray[np.uint16]
@@ -96,7 +96,7 @@ def grow_forest(
     row_groups: npt.NDArray[Any] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
-    plots: Sequence[TreeSample] | None = None,
+    samples: Sequence[TreeSample] | None = None,
 ) -> GrownForest:
     """Grow a forest with the settings of a scikit-learn forest.
 
@@ -105,7 +105,7 @@ def grow_forest(
     targets. Categories that the bag lacks stand at the overall mean. Rows out of the bag have no
     say in the order, so that nothing of them leaks. Unlike ranger, a tree takes a random order
     if the means differ by no more than chance (F-test at 5 %): an order made of noise would let
-    a factor of many levels fit the noise of the bag, and price it below 0.
+    a factor of many levels fit the noise of the bag, and give it a value below 0.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def grow_forest(
         Further weights that only shape the trees (``class_weight``).
     row_groups : int array of shape (n_rows,) or None
         Rows of one group are in a bag together or not at all.
-    plots : sequence of TreeSample or None
+    samples : sequence of TreeSample or None
         As many trees grow on the rows and columns of each; None draws bags of all rows.
 
     Examples
@@ -139,22 +139,22 @@ def grow_forest(
     template = _tree_template(model, len(X))
     rng = np.random.RandomState(seed)
     share, bag_seed = _bag_share(model, len(X)), rng.randint(2**31 - 1)
-    if plots is None:
+    if samples is None:
         bags = draw_bags(model.n_estimators, len(X), row_groups, bag_seed, share, model.bootstrap)
         seen = [np.arange(X.shape[1])] * len(bags)
     else:
-        bags = np.stack([plot.rows for plot in plots for _ in range(model.n_estimators)])
-        seen = [plot.columns for plot in plots for _ in range(model.n_estimators)]
+        bags = np.stack([sample.rows for sample in samples for _ in range(model.n_estimators)])
+        seen = [sample.columns for sample in samples for _ in range(model.n_estimators)]
     seeds = rng.randint(2**31 - 1, size=len(bags))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     growth = weight if growth_weight is None else weight * growth_weight
     columns = [_CategoryColumn(X, int(j)) for j in np.flatnonzero(categorical)]
-    ground = _GrowingData(X.astype(np.float32), y, weight, growth, columns, template)
+    data = _GrowingData(X.astype(np.float32), y, weight, growth, columns, template)
     tasks = [
         (bags[b.start : b.stop], seen[b.start : b.stop], seeds[b.start : b.stop])
         for b in in_blocks(len(bags))
     ]
-    grown = run_tasks(_grow_trees, ground, tasks, n_jobs)
+    grown = run_tasks(_grow_trees, data, tasks, n_jobs)
     trees, ranks = zip(*(tree for block in grown for tree in block), strict=True)
     gains = np.zeros(X.shape[1])
     for tree, own in zip(trees, seen, strict=True):
@@ -165,7 +165,7 @@ def grow_forest(
 
 @dataclass(frozen=True, eq=False)
 class _GrowingData:
-    """What all trees of a forest grow on; see `grow_forest`."""
+    """Data that all trees of a forest grow on; see `grow_forest`."""
 
     X: npt.NDArray[np.float32]
     y: FloatArray
@@ -176,27 +176,27 @@ class _GrowingData:
 
 
 def _grow_trees(
-    ground: _GrowingData,
+    data: _GrowingData,
     bags: npt.NDArray[np.uint16],
     seen: list[IntpArray],
     seeds: npt.NDArray[Any],
 ) -> list[tuple[Any, list[RankArray]]]:
     """Fitted trees, and the orders in which they see the categories of each column."""
     parts = zip(bags, seen, seeds.tolist(), strict=True)
-    return [_grow_tree(ground, bag, own, seed) for bag, own, seed in parts]
+    return [_grow_tree(data, bag, own, seed) for bag, own, seed in parts]
 
 
 def _grow_tree(
-    ground: _GrowingData, bag: npt.NDArray[np.uint16], own: IntpArray, seed: int
+    data: _GrowingData, bag: npt.NDArray[np.uint16], own: IntpArray, seed: int
 ) -> tuple[Any, list[RankArray]]:
-    inside = np.flatnonzero(bag * ground.weight > 0)
-    rows, ranks = ground.X[inside], []
-    y, shuffle = ground.y[inside], np.random.RandomState(seed)
-    for column in ground.columns:
-        ranks.append(column.ranks(inside, y, ground.weight[inside], shuffle))
+    inside = np.flatnonzero(bag * data.weight > 0)
+    rows, ranks = data.X[inside], []
+    y, shuffle = data.y[inside], np.random.RandomState(seed)
+    for column in data.columns:
+        ranks.append(column.ranks(inside, y, data.weight[inside], shuffle))
         rows[:, column.index] = column.encode(inside, ranks[-1])
-    tree = clone(ground.template).set_params(random_state=seed)
-    weight = bag[inside] * ground.growth[inside]
+    tree = clone(data.template).set_params(random_state=seed)
+    weight = bag[inside] * data.growth[inside]
     return tree.fit(rows[:, own], y, sample_weight=weight), ranks
 
 
@@ -240,7 +240,7 @@ class _CategoryColumn:
 def _level_scores(
     position: IntpArray, y: FloatArray, weight: FloatArray, n_levels: int
 ) -> FloatArray | None:
-    """One number a category to order them by, 0 for those that do not occur; None if their means
+    """One number per category to order them by, 0 for those that do not occur; None if their means
     do not differ by more than chance."""
     count = np.bincount(position, weights=weight, minlength=n_levels)
     total = np.stack(
@@ -301,7 +301,7 @@ def _tree_settings(model: Any) -> Any:
 
 
 def _bag_share(model: Any, n_rows: int) -> float:
-    """Size of a bag beside that of the data."""
+    """Size of a bag as a share of the rows."""
     size = model.max_samples
     if size is None:
         return 1.0

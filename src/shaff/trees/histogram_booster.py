@@ -96,7 +96,7 @@ class Growth:
         )
 
     def grow(self, n_trees: int, cancel: Cancel | None = None) -> Ensemble:
-        """Grow so many more trees; all that there are now."""
+        """Grow ``n_trees`` more trees, and return all that there are now."""
         booster = self._booster
         grown = _core.grow_trees(
             self._rows,
@@ -119,7 +119,7 @@ class Growth:
 
     @property
     def ensemble(self) -> Ensemble:
-        """All trees that there are now."""
+        """Ensemble of all trees so far."""
         return self._ensemble
 
     def with_rows(self, rows: npt.NDArray[np.uint8]) -> Growth:
@@ -133,7 +133,7 @@ class Growth:
         return self.with_rows(np.zeros((0, 0), dtype=np.uint8))
 
     def _read(self, grown: _core.Trees) -> Ensemble:
-        """New trees, cut at values in place of bins."""
+        """Read new trees, cut at values in place of bins."""
         feature, cut, left, right, missing_left, category_set, value, gain, count, sets, offset = (
             grown
         )

@@ -1,4 +1,4 @@
-"""What has to be known of a library of boosters, in one place for each of them."""
+"""All that shaff knows about a library of boosters, in one place per library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _nothing(categorical: BoolArray) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class BoosterLibrary:
-    """One library: how its models are told, held to one thread, given categories and read.
+    """One library: how its models are recognised, held to one thread, given categories and read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How sure the effects are: data, design, ensemble, algorithm (docs/theory.md, section 8)."""
+"""Errors of the effects from data, design, ensemble and algorithm (docs/theory.md, section 8)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ class Uncertainty:
     Parameters
     ----------
     data, design, ensemble, algorithm : float arrays of shape (n_players, n_players)
-        Other rows would have given other effects; not all subsets were evaluated; finitely many
-        trees; the luck of splits and seeds.
+        Covariances due to the choice of rows; to the subsets that were not evaluated; to the
+        finite number of trees; to random splits and seeds.
     explained_variance_error : float
+        Standard error of v(all).
     p_values : float array of shape (n_players,)
-        Of the hypothesis that an effect is 0; not adjusted. See `null_p_values`.
+        P-values of the hypothesis that an effect is 0; not adjusted. See `null_p_values`.
     plain : float array of shape (n_players,)
-        The raw effects by the values without correction, which the test is about.
+        Raw effects from the values without correction, which the test is about.
     by_output : float array of shape (n_players, n_outputs) or None
         Standard errors of the effects on each output.
     """
@@ -54,12 +55,12 @@ class Uncertainty:
 
     @property
     def covariance(self) -> FloatArray:
-        """Of the raw effects, all sources."""
+        """Covariance of the raw effects from all sources."""
         return np.asarray(sum(self._sources.values()), dtype=np.float64)
 
     @property
     def standard_errors(self) -> dict[str, FloatArray]:
-        """By source."""
+        """Standard errors of the raw effects by source."""
         return {name: np.sqrt(np.diag(source)) for name, source in self._sources.items()}
 
     @property
@@ -73,14 +74,14 @@ class Uncertainty:
 
 
 class DataErrors(Protocol):
-    """What the rows leave open in the values of some subsets."""
+    """Errors of the values of some subsets that are due to the choice of rows."""
 
     def covariance(self, weights: FloatArray) -> FloatArray:
-        """Of ``weights @ v``."""
+        """Return the covariance of ``weights @ v``."""
         ...
 
     def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
-        """The same for each output, where that is known."""
+        """Return the same for each output, or None where that is not known."""
         ...
 
 
@@ -91,11 +92,11 @@ class Covariances:
     of_values: list[FloatArray]
 
     def covariance(self, weights: FloatArray) -> FloatArray:
-        """Of ``weights @ v``."""
+        """Return the covariance of ``weights @ v``."""
         return np.asarray(weights @ self.of_values[0] @ weights.T)
 
     def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
-        """The same for each output."""
+        """Return the same for each output; None with a single output."""
         return [weights @ each @ weights.T for each in self.of_values[1:]] or None
 
 
@@ -107,12 +108,12 @@ class RowErrors:
     row_groups: Units | None = None
 
     def covariance(self, weights: FloatArray) -> FloatArray:
-        """Of ``weights @ v``."""
+        """Return the covariance of ``weights @ v``."""
         assert self.values.influences is not None
         return data_covariance(_combined(weights, self.values.influences), self.row_groups)
 
     def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
-        """The same for each output."""
+        """Return the same for each output; None with a single output."""
         psi = self.values.output_influences
         if psi is None:
             return None
@@ -127,7 +128,7 @@ def uncertainty(
     linear_effects: FloatArray | None = None,
     data_errors: DataErrors | None = None,
 ) -> Uncertainty | None:
-    """Error bars from the rows' influences, the design's covariance and the jackknife over trees.
+    """Return error bars from the influences of rows, the design and the jackknife over trees.
 
     ``values`` holds the full set first, then the subsets that the solver was given, in order.
     Rows of one group count as one observation. ``linear_effects`` are those of least squares, for
@@ -162,9 +163,9 @@ def uncertainty(
 def pair_errors(
     weights: FloatArray, values: Values, design: FloatArray, row_groups: Units | None = None
 ) -> dict[str, FloatArray] | None:
-    """Standard errors of interactions by source, each of shape (n_pairs,).
+    """Standard errors of the interactions ``weights @ values.v`` by source, shape (n_pairs,) each.
 
-    They are ``weights @ values.v``. No straight line finds an interaction, so the variance by the
+    No straight line finds an interaction, so the variance by the
     rows has the factor of flexible effects. None if the values carry no influences.
     """
     if values.influences is None:
@@ -190,7 +191,7 @@ def _variances(
     influences: npt.NDArray[np.float32],
     row_groups: Units | None,
 ) -> FloatArray:
-    """By the rows, the trees and the luck of the algorithm, shape (3, len(weights))."""
+    """Variances due to rows, trees and random seeds, shape (3, len(weights))."""
     none = np.zeros(len(weights))
     by_source = (
         np.diag(data_covariance(_combined(weights, influences), row_groups)),
@@ -213,8 +214,10 @@ def _error_of_all(values: Values, rows: DataErrors, linear_effects: FloatArray |
 def _errors_by_output(
     data: list[FloatArray] | None, factor: FloatArray, others: FloatArray
 ) -> FloatArray | None:
-    """Standard errors of the effects on each output, shape (n_players, n_outputs); what is not
-    the rows' is taken to be as for all outputs together."""
+    """Standard errors of the effects on each output, shape (n_players, n_outputs).
+
+    Errors that are not due to the rows are taken to be those of all outputs together.
+    """
     if data is None:
         return None
     variances = np.stack([np.diag(each) for each in data], axis=1)
@@ -237,10 +240,10 @@ def mean_covariance(runs: FloatArray) -> FloatArray:
 
 
 def training_factor(effects: FloatArray, linear_effects: FloatArray | None) -> FloatArray:
-    """How much larger the variance over data sets is than that given the fitted models.
+    """Ratio of the variance over data sets to the variance given the fitted models.
 
-    Between `LINEAR_FACTOR` and `FLEXIBLE_FACTOR`, by the share of each effect that least squares
-    does not find.
+    It is between `LINEAR_FACTOR` and `FLEXIBLE_FACTOR`, by the share of each effect that least
+    squares does not find.
 
     Examples
     --------
@@ -308,13 +311,13 @@ def jackknife(replicates: FloatArray) -> FloatArray:
 def null_p_values(raw: FloatArray, variances: FloatArray) -> FloatArray:
     """One-sided p-values of "the effect is 0", from out-of-sample errors.
 
-    RawData the fitted models, an effect is a mean over rows that these have not seen: of how much
+    Given the fitted models, an effect is a mean over rows that these have not seen: of how much
     smaller the squared error is with the player than without it. The variance is that of the mean
     given the models. At an effect of 0 both estimate and variance vanish, so the ratio is not
     normal, but it errs on the safe side: what a model learns from a player that tells nothing is
     noise, which makes errors on other rows larger, and the estimate falls below 0 on average. For
-    a linear model the ratio is then about half the absolute value of a normal variable, less a
-    bit. The level is checked by simulation (`benchmarks.coverage`), not proved.
+    a linear model the ratio is then a little below half the absolute value of a normal variable.
+    The level is checked by simulation (`benchmarks.coverage`), not proved.
 
     Examples
     --------
@@ -329,7 +332,7 @@ def null_p_values(raw: FloatArray, variances: FloatArray) -> FloatArray:
 
 
 def spanned_p_values(estimates: FloatArray, errors: FloatArray) -> FloatArray:
-    """Two-sided p-values of 0 for what was estimated in one or several ways.
+    """Two-sided p-values of 0 for quantities that were estimated in one or several ways.
 
     They go with intervals that span the estimates: 0 is as far as the nearest of them.
 
@@ -355,9 +358,9 @@ def spanned_p_values(estimates: FloatArray, errors: FloatArray) -> FloatArray:
 def effect_influences(
     effects: Effects, values: Values, players: npt.NDArray[np.intp]
 ) -> FloatArray | None:
-    """What each row does to the raw effects of some players, shape (n_chosen, n_rows).
+    """Influence of each row on the raw effects of some players, shape (n_chosen, n_rows).
 
-    ``values`` as in `uncertainty`; None where that has nothing to say.
+    ``values`` are as in `uncertainty`; None where they carry no influences.
     """
     if effects.linear_map is None or values.influences is None:
         return None
@@ -386,7 +389,7 @@ def adjust_p_values(p_values: FloatArray) -> FloatArray:
 def surely_above(
     estimates: FloatArray, covariance: FloatArray, level: float
 ) -> npt.NDArray[np.bool_]:
-    """Which player's effect is above which other's, all answers at once sure at ``level``.
+    """Return which effects are above which others, at a simultaneous confidence ``level``.
 
     Parameters
     ----------
@@ -394,7 +397,7 @@ def surely_above(
         Effects estimated in one or several ways: a difference must be clear by each of them.
     covariance : float array of shape (n_players, n_players)
     level : float
-        With this probability no answer is wrong, by Sidak's inequality over the pairs.
+        Probability that no answer is wrong, by Sidak's inequality over the pairs.
 
     Returns
     -------

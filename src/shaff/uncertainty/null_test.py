@@ -1,5 +1,5 @@
-"""Does a player tell anything at all? Predictions with it against those without (docs/theory.md,
-section 8)."""
+"""Test of whether a player tells anything at all: predictions with it against those without
+(docs/theory.md, section 8)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from shaff.uncertainty.inference import Units, data_covariance, null_p_values
 # other: such a sum of products has twice the variance that it has given the models. Less, and up to
 # 12 % of nulls are rejected at 5 % (`benchmarks.wide nulls`).
 PAIRS_FACTOR = 2.0
-# Of the level, for the test of nested predictions; the test of the effect has the rest. More, and
-# effects that show neither alone nor last are never found; less takes power (`benchmarks.wide
+# Share of the level for the test of nested predictions; the test of the effect has the rest. More,
+# and effects that show neither alone nor last are never found; less takes power (`benchmarks.wide
 # nulls`).
 NESTED_SHARE = 0.9
 
 
 def gains(y: FloatArray, without: FloatArray, added: FloatArray) -> FloatArray:
-    """What a player adds to the predictions of a row, times what was left to be said of it.
+    """Return what a player adds to the prediction of each row, times the residual without it.
 
-    Of a player that tells nothing this is 0 on average, whatever a model makes of it. The squared
-    error would fall by twice as much, less the square of what was added, which is a loss even where
-    there is nothing to gain.
+    For a player that tells nothing this is 0 on average, whatever a model makes of it. The squared
+    error would fall by twice as much minus the square of what was added, which is a loss even
+    where there is nothing to gain.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def nested_p_values(
 
 
 def joint_p_values(nested: FloatArray, of_effects: FloatArray) -> FloatArray:
-    """Of two tests at once, each at its share of the level.
+    """Combine the p-values of two tests, each of which gets its share of the level.
 
     Examples
     --------

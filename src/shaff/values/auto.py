@@ -7,7 +7,7 @@ from shaff.protocols import Game
 from shaff.values.boosting.grown import make_boosting
 from shaff.values.stack import make_stack
 
-# Up to so many rows "auto" stacks: that prices a subset several times.
+# Up to so many rows "auto" stacks: that evaluates a subset several times.
 # More takes minutes (`benchmarks.pairs`), fewer lose accuracy (`benchmarks.truth`).
 STACKED_ROWS = 5000
 
@@ -19,5 +19,5 @@ def stacks(problem: Problem) -> bool:
 
 
 def make_auto(problem: Problem) -> Game:
-    """The stack, or boosting: for many rows, and for splits that only boosting keeps to."""
+    """Make the stack; or boosting, for many rows and for splits that only boosting keeps to."""
     return make_stack(problem) if stacks(problem) else make_boosting(problem)

@@ -72,7 +72,7 @@ class MeanTargets:
         return np.where(matches, found, len(self._known))
 
     def _means(self, use: BoolArray) -> FloatArray:
-        """One row a category, and one for missing entries."""
+        """Mean targets, one row per category and one for missing entries."""
         position, weight, y = self._position[use], self._weight[use], self._y[use]
         size = len(self._known) + 1
         overall = weight @ y / max(weight.sum(), 1e-300)

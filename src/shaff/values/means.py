@@ -40,10 +40,10 @@ def refuse_missing(X: FloatArray, method: str) -> None:
 
 
 class MeanValues(ABC):
-    """Base of the value functions that price conditional means.
+    """Base of the value functions that evaluate conditional means.
 
     A subclass says in `_means` how ``m_U(x)`` is made; this class knows players, blocks, threads,
-    prices and influences.
+    values and influences.
 
     Parameters
     ----------

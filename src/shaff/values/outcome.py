@@ -17,14 +17,36 @@ from shaff.errors import InputError
 from shaff.protocols import Values, some_rows
 from shaff.subsets import Subsets
 
-# Influences of single outputs are kept up to so many numbers a block of subsets.
+# Influences of single outputs are kept up to so many numbers per block of subsets.
 # Memory only (`benchmarks.memory`).
 MAX_OUTPUT_INFLUENCES = 2**27
 
 
+def explained_share(error: FloatArray, constant: float | FloatArray) -> FloatArray:
+    """Return v, the share of the variance that predictions explain: 1 - error / constant.
+
+    Parameters
+    ----------
+    error : float array of shape (n_subsets, ...)
+        Squared errors of the predictions, summed or averaged over the rows.
+    constant : float or float array that broadcasts with it
+        Squared errors of the constant that explains nothing, over the same rows. Where it has
+        none, as y does not vary, there is nothing to explain: the share is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.values.outcome import explained_share
+    >>> explained_share(np.array([0.5, 2.0]), 2.0).tolist()
+    [0.75, 0.0]
+    """
+    varies = np.asarray(constant) > 0
+    return np.where(varies, 1 - error / np.where(varies, constant, 1.0), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The targets, their weights, and the constant that explains nothing.
+    """The outcome of the rows, their weights, and the constant that explains nothing.
 
     Parameters
     ----------
@@ -33,7 +55,7 @@ class Outcome:
     squares : float array of shape (n_rows, n_outputs)
         Squared error of the constant that a value function is compared with.
     output_variances : float array of shape (n_outputs,)
-        What they amount to over all rows.
+        Weighted mean of ``squares`` over all rows.
 
     Examples
     --------
@@ -50,7 +72,7 @@ class Outcome:
 
     @classmethod
     def of(cls, y: FloatArray, sample_weight: FloatArray | None = None) -> Outcome:
-        """About the mean of all rows, with the sample variance (n - 1), as in the paper.
+        """Compare with the mean of all rows and the sample variance (n - 1), as in the paper.
 
         Targets of shape (n,) or (n, n_outputs); no weights means ones; whole ones count rows.
         """
@@ -63,7 +85,7 @@ class Outcome:
 
     @classmethod
     def left_out(cls, problem: Problem) -> Outcome:
-        """About the mean of the other rows, or of the rows of other groups.
+        """Compare with the mean of the other rows, or of the rows of other groups.
 
         A learner that leaves a row out and learns nothing predicts that mean: it explains 0.
         """
@@ -76,7 +98,7 @@ class Outcome:
 
     @classmethod
     def by_fold(cls, problem: Problem, fold_of: IntpArray) -> Outcome:
-        """About the mean of the rows of the other folds."""
+        """Compare with the mean of the rows of the other folds."""
         y, weight = np.ascontiguousarray(problem.y), problem.weight
         size = np.bincount(fold_of, weights=weight)
         total = np.stack([np.bincount(fold_of, weights=weight * t) for t in y.T], axis=1)
@@ -86,8 +108,8 @@ class Outcome:
 
     @classmethod
     def held_out(cls, problem: Problem, folds: Sequence[Fold]) -> Outcome:
-        """Of the rows that some fold holds out, about the mean of the rows that it trains on; the
-        others have weight 0.
+        """Compare held-out rows with the mean of the training rows of their fold; rows that no fold
+        holds out have weight 0.
 
         The folds are no replicates of an ensemble: a value without the rows of one fold differs
         by those rows, whose error the influences tell already.
@@ -143,7 +165,7 @@ class Outcome:
         influences : bool
             Also return each row's influence on v (docs/theory.md, section 8).
         corrected : float array of shape (n_subsets, n_rows, n_outputs) or None
-            The errors less what the variance of the learner adds to them.
+            The errors minus what the variance of the learner adds to them.
         means : float array of shape (n_subsets, n_some_rows, n_outputs) or None
             Conditional means of `sample`, to be kept beside influences with a single output.
 
@@ -177,7 +199,7 @@ class Outcome:
     def _nothing_for_nothing(
         self, subsets: Subsets, found: Mapping[str, npt.NDArray[Any] | None]
     ) -> None:
-        """The empty set is worth 0, and so is everything if y does not vary."""
+        """Set the value of the empty set to 0, and all values if y does not vary."""
         worthless = subsets.sizes == 0 if self.variance > 0 else np.ones(len(subsets), dtype=bool)
         for array in found.values():
             if array is not None:
@@ -187,8 +209,7 @@ class Outcome:
         """v of each subset from the rows' squared errors, shape (n_subsets, n_rows)."""
         weight = np.where(usable, self.weight, 0.0)
         mean_error = _row_sums(np.where(usable, errors, 0.0) * weight) / weight.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(1 - mean_error / self.variance, dtype=np.float64)
+        return explained_share(mean_error, self.variance)
 
     def _explained_by_output(self, errors: FloatArray, usable: BoolArray) -> FloatArray | None:
         """v of each subset for each output alone, shape (n_subsets, n_outputs); None with one
@@ -198,9 +219,7 @@ class Outcome:
         weight = np.where(usable, self.weight, 0.0)
         known = np.where(usable[:, None], errors, 0.0)
         mean_error = (known * weight[:, None]).sum(axis=1) / weight.sum()
-        variance = self.output_variances
-        varies = variance > 0
-        return np.asarray(np.where(varies, 1 - mean_error / np.where(varies, variance, 1.0), 0.0))
+        return explained_share(mean_error, self.output_variances)
 
     def _influences(self, errors: FloatArray, usable: BoolArray) -> npt.NDArray[np.float32]:
         """Influence of each row on v, shape (n_subsets, n_rows)."""
@@ -209,7 +228,8 @@ class Outcome:
     def _output_influences(
         self, errors: FloatArray, usable: BoolArray
     ) -> npt.NDArray[np.float32] | None:
-        """The same for each output, shape (n_subsets, n_outputs, n_rows), while there is room."""
+        """Influence of each row on the values of each output, shape (n_subsets, n_outputs,
+        n_rows); None if that is too much to keep."""
         if errors.shape[2] == 1 or errors.size > MAX_OUTPUT_INFLUENCES:
             return None
         parts = [
@@ -221,7 +241,7 @@ class Outcome:
     def _influence(
         self, errors: FloatArray, usable: BoolArray, squares: FloatArray, variance: float
     ) -> npt.NDArray[np.float32]:
-        """Centred (docs/theory.md, section 8), times the row's weight."""
+        """Centred influences (docs/theory.md, section 8), times the row's weight."""
         if variance <= 0:
             return np.zeros(errors.shape, dtype=np.float32)
         weight = np.where(usable, self.weight, 0.0)
@@ -235,7 +255,7 @@ class Outcome:
 
 
 def _n_rows(weight: FloatArray) -> float:
-    """Whole weights count rows; others have no unit."""
+    """Number of rows: the sum of whole weights, which count rows; others have no unit."""
     return float(weight.sum()) if count_rows(weight) else float(len(weight))
 
 

@@ -1,45 +1,38 @@
-"""Step 2: what a subset explains. `VALUES` is the registry of names."""
+"""Step 2: from the ``estimator`` of `ShapleyEffects` to the value function that it stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
-from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.protocols import Game, ValueSetting
 from shaff.trees.boosters import as_regressor, is_booster
 from shaff.trees.kinds import is_forest
-from shaff.values.auto import make_auto, stacks
+from shaff.values.auto import stacks
 from shaff.values.boosting.grown import fitted_boosting, make_boosting
-from shaff.values.forest.grown import fitted_forest, make_forest
+from shaff.values.forest.grown import make_forest
+from shaff.values.forest.setting import ForestValues
+from shaff.values.learners import LEARNERS, Learner
 from shaff.values.models.surrogate import fitted_surrogate, make_surrogate
 from shaff.values.published.systems import as_game
-from shaff.values.smooth.smooth_values import make_smooth
-from shaff.values.stack import make_stack, run_seeds
+from shaff.values.stack import run_seeds
 
 __all__ = [
-    "VALUES",
     "estimator_for_all_rows",
+    "fitted_model",
     "fitted_values",
+    "is_own",
     "is_projectable",
     "make_values",
+    "model_of",
     "split_seeds",
 ]
 
-# Those of other systems are in `shaff.values.published.systems`.
-VALUES: dict[str, Callable[[Problem], ValueFunction | Game]] = {
-    "auto": make_auto,
-    "forest": make_forest,
-    "boosting": make_boosting,
-    "smooth": make_smooth,
-    "stack": make_stack,
-}
-
 
 def make_values(estimator: Any, problem: Problem) -> Game:
-    """The value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
+    """Make the value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
 
     Examples
     --------
@@ -56,7 +49,7 @@ def make_values(estimator: Any, problem: Problem) -> Game:
     if estimator is None or isinstance(estimator, str):
         name = estimator or "auto"
         distinct = problem.without_copies()
-        game = as_game(_find(name)(distinct), name)
+        game = as_game(_find(name).make(distinct), name)
         return replace(game, problem=game.problem or distinct)
     if is_forest(estimator):
         return make_forest(problem, estimator)
@@ -71,7 +64,7 @@ def make_values(estimator: Any, problem: Problem) -> Game:
 
 
 def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
-    """What stands for an estimator where rows outside of the sample are measured: boosting.
+    """Return the estimator to use where rows outside of the sample are measured: boosting.
 
     Examples
     --------
@@ -96,7 +89,7 @@ def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
 
 
 def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
-    """Of the splits that a value function of that name is averaged over.
+    """Seeds of the splits that a value function of that name is averaged over.
 
     Examples
     --------
@@ -111,11 +104,39 @@ def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
     return run_seeds(problem, few=True) if stacked else [problem.seed]
 
 
-def _find(name: str) -> Callable[[Problem], ValueFunction | Game]:
-    if name not in VALUES:
-        names = ", ".join(repr(known) for known in VALUES)
+def _find(name: str) -> Learner:
+    if name not in LEARNERS:
+        names = ", ".join(repr(known) for known in LEARNERS)
         raise InputError(f"estimator={name!r} is unknown: use {names}, or a model.")
-    return VALUES[name]
+    return LEARNERS[name]
+
+
+def is_own(estimator: Any) -> bool:
+    """Whether an estimator names learners of shaff's own, which see what the screen of each fold
+    leaves them, and each of several copies of a column once.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from shaff import ForestValues
+    >>> from shaff.values.registry import is_own
+    >>> is_own("forest"), is_own(ForestValues()), is_own(ForestValues(RandomForestRegressor()))
+    (True, True, False)
+    """
+    return isinstance(estimator, str) or model_of(estimator) is None
+
+
+def model_of(estimator: Any) -> Any:
+    """Return the model of a forest setting, which may be None; any other estimator as it is."""
+    return estimator.model if isinstance(estimator, ForestValues) else estimator
+
+
+def fitted_model(estimator: Any) -> Any:
+    """Return the model that `ShapleyEffects.from_fitted` was given, alone or in a setting."""
+    model = model_of(estimator)
+    if model is None:
+        raise InputTypeError("from_fitted needs a model that has been fitted, not None.")
+    return model
 
 
 def is_projectable(model: Any) -> bool:
@@ -126,12 +147,14 @@ def is_projectable(model: Any) -> bool:
 def fitted_values(
     model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
 ) -> Game:
-    """A model fitted elsewhere: its structure is kept, what it predicts is computed again."""
-    if is_projectable(model):
+    """Values of a model fitted elsewhere, or of `ForestValues` of a fitted forest: the structure of
+    trees is kept, what they predict is computed again."""
+    if is_projectable(model_of(model)):
         problem.check_varies()
         _check_numbers(problem)
-    if is_forest(model):
-        return fitted_forest(model, problem, rows)
+    setting = ForestValues(model) if is_forest(model) else model
+    if isinstance(setting, ForestValues):
+        return setting.make_fitted(problem, rows)
     if rows == "training":
         raise InputError(
             f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '
@@ -143,7 +166,7 @@ def fitted_values(
 
 
 def _check_numbers(problem: Problem) -> None:
-    """The codes that a fitted tree gave to categories are its own."""
+    """Refuse categories: the codes that a fitted tree gave to them are its own."""
     for name, is_category in zip(problem.table.names, problem.categorical, strict=True):
         if is_category:
             raise InputError(

@@ -14,11 +14,11 @@ from shaff._util.seeds import LARGEST_SEED
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
-from shaff.protocols import Game, ValueFunction, Values
+from shaff.protocols import Game, LearnerFacts, ValueFunction, Values
 from shaff.subsets import Subsets
 from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
-from shaff.values.forest.grown import NO_SPLITS, make_forest
+from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
@@ -32,17 +32,19 @@ MAX_RUNS, MIN_RUNS, RUN_ROWS = 5, 2, 1600
 # Rows up to which each run of boosting makes its own choices.
 # Fewer, and one lucky choice is in all runs (`benchmarks.seeds`).
 OWN_CHOICES = 600
+# What is stacked, in words.
+KINDS = ("linear", "forest", "boosted trees", "smooth curves")
 
 
 class Part(Protocol):
-    """What is stacked."""
+    """A learner in the stack."""
 
     def runs(self, subsets: Subsets) -> FloatArray:
         """Out-of-sample predictions, shape (n_runs, n_subsets, n_rows, n_outputs)."""
         ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
-        """Their average, shape (n_subsets, n_rows, n_outputs)."""
+        """Predictions averaged over the runs, shape (n_subsets, n_rows, n_outputs)."""
         ...
 
 
@@ -53,16 +55,16 @@ class AveragedValues:
         self.parts = list(parts)
 
     def runs(self, subsets: Subsets) -> FloatArray:
-        """Out-of-sample predictions of each."""
+        """Out-of-sample predictions on each split."""
         return np.stack([part.predict(subsets) for part in self.parts])
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
-        """Their average."""
+        """Predictions averaged over the splits."""
         return np.asarray(np.mean([part.predict(subsets, rows) for part in self.parts], axis=0))
 
 
 class TreeBlocks:
-    """A forest, whose trees in blocks are as many runs."""
+    """A forest whose trees, in blocks, stand for several runs."""
 
     def __init__(self, forest: ProjectedForest, n_runs: int) -> None:
         self.forest, self.n_runs = forest, n_runs
@@ -72,7 +74,7 @@ class TreeBlocks:
         return self.forest.predict_blocks(subsets, self.n_runs)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
-        """Of all trees."""
+        """Predictions of all trees."""
         return self.forest.predict(subsets, rows)
 
 
@@ -82,7 +84,8 @@ class StackedValues:
     For one subset U the out-of-sample predictions of the parts are combined by non-negative least
     squares against y. The weights that a row's error is measured with come from the other folds,
     so stacking costs no optimism, however small the data. Parts are averaged over several runs,
-    each with a split and seeds of its own; what single runs are worth tells how much luck is left.
+    each with a split and seeds of its own; the spread of their values tells how much chance is
+    left.
 
     Parameters
     ----------
@@ -176,7 +179,7 @@ class StackedValues:
         return replace(values, runs=self._single_runs(subsets, tables))
 
     def _single_runs(self, subsets: Subsets, tables: FloatArray) -> FloatArray | None:
-        """What each run by itself is worth, shape (n_subsets, n_runs)."""
+        """Values by each run alone, shape (n_subsets, n_runs)."""
         if len(self.fold_of) == 1:
             return None
         out = np.empty((len(subsets), len(self.fold_of)))
@@ -204,13 +207,13 @@ class StackedValues:
         return combined, weight
 
     def _mix(self, table: FloatArray) -> _Mix:
-        """As all rows have it."""
+        """Combine the parts by all rows."""
         return _Sums.by_fold(table, self.outcome, np.zeros(table.shape[1], dtype=np.intp))[0].mix()
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What non-negative least squares need to know of some rows: moments of y and of the parts'
+    """Sums over some rows for non-negative least squares: moments of y and of the parts'
     predictions, both about a common centre, which keeps their digits.
 
     Parameters
@@ -232,7 +235,7 @@ class _Sums:
 
     @classmethod
     def by_fold(cls, table: FloatArray, outcome: Outcome, fold_of: IntpArray) -> list[_Sums]:
-        """Of the rows of each fold that all parts predict."""
+        """Sums over the rows of each fold that all parts predict."""
         usable = np.asarray(~np.isnan(table).any(axis=(0, 2)))
         weight = np.where(usable, outcome.weight, 0.0)
         centre = np.average(outcome.y, axis=0, weights=outcome.weight)
@@ -251,7 +254,7 @@ class _Sums:
 
     @classmethod
     def total(cls, sums: Sequence[_Sums]) -> _Sums:
-        """Of all folds."""
+        """Sums over all folds."""
         added = {
             field.name: sum(getattr(part, field.name) for part in sums) for field in fields(cls)
         }
@@ -316,10 +319,13 @@ def n_runs(problem: Problem) -> int:
 
 
 def make_stack(problem: Problem) -> Game:
-    """Ridge, projected forest, projected boosting and smooth values, combined anew for each
-    subset, and averaged over several splits."""
+    """Make the stack of ridge, projected forest, projected boosting and smooth values, combined
+    anew for each subset and averaged over several splits."""
     if problem.has_splits:
-        raise InputError(NO_SPLITS)
+        raise InputError(
+            "cv is not used by the forest of a stack, which is measured on the rows out of its "
+            'bags: boosting (estimator="boosting") keeps to it.'
+        )
     seeds = run_seeds(problem)
     return stacked(problem, seeds, _boosting_runs(problem, seeds), make_forest(problem))
 
@@ -334,7 +340,8 @@ def run_seeds(problem: Problem, few: bool = False) -> list[int]:
 
 
 def _boosting_runs(problem: Problem, seeds: list[int]) -> list[Game]:
-    """One a seed; of few rows each makes its own choices, since luck has a part in them."""
+    """Boosting with each seed; with few rows each run makes its own choices, as they vary by
+    chance."""
     first = make_boosting(replace(problem, seed=seeds[0]))
     assert isinstance(first.values, ProjectedBoosting)
     like = first.values if problem.n_units > OWN_CHOICES else None
@@ -348,7 +355,7 @@ def _boosting_runs(problem: Problem, seeds: list[int]) -> list[Game]:
 
 
 def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Game) -> Game:
-    """The stack of boosters, one a run, and a forest, with ridge and smooth values."""
+    """Stack boosters (one per run) and a forest with ridge and smooth values."""
     fold_of = [_fold_of(game.values) for game in boosting]
     assert isinstance(forest.values, ProjectedForest)
     parts: list[Part] = [
@@ -357,12 +364,9 @@ def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Ga
         AveragedValues([game.values for game in boosting]),
     ]
     values = StackedValues(parts, problem, fold_of, SmoothValues(problem, fold_of))
-    note = (
-        "The model is a blend of four kinds (linear, forest, boosted trees, smooth curves), "
-        f"averaged over {len(seeds)} splits of the rows."
-    )
+    facts = LearnerFacts(blended=KINDS, n_splits=len(seeds))
     gains = np.mean([game.gains for game in boosting if game.gains is not None], axis=0)
-    return Game(values, "stack", gains, forest.forest, (note,))
+    return Game(values, "stack", gains, forest.forest, facts=facts)
 
 
 def _fold_of(values: ValueFunction) -> IntpArray:

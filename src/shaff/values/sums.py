@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.protocols import Values
 from shaff.subsets import Subsets
+from shaff.values.outcome import explained_share
 
 # Outputs whose error bars are kept apart: each takes a matrix over the subsets.
 MAX_OUTPUTS = 12
@@ -28,7 +29,7 @@ class Spread:
     Parameters
     ----------
     second : float array of shape (n_subsets + 1, n_subsets + 1)
-        Over the rows, where each is independent of the others.
+        Sums of the products over the rows, where each is independent of the others.
     by_unit : float array of shape (n_units, n_subsets + 1) or None
         Sums of the errors over the rows of each unit, where units are what is independent.
     """
@@ -38,13 +39,13 @@ class Spread:
 
     @classmethod
     def zero(cls, n_subsets: int, n_units: int | None) -> Spread:
-        """Before any row."""
+        """Return sums of zero, before any row is added."""
         size = n_subsets + 1
         by_unit = None if n_units is None else np.zeros((n_units, size))
         return cls(np.zeros((size, size) if n_units is None else (0, 0)), by_unit)
 
     def add(self, weighted: FloatArray, unit: IntpArray | None) -> None:
-        """Errors times weights, shape (n_subsets + 1, n_rows)."""
+        """Add rows, by their errors times weights of shape (n_subsets + 1, n_rows)."""
         if self.by_unit is None:
             self.second += weighted @ weighted.T
             return
@@ -60,7 +61,8 @@ class Spread:
             self.by_unit += other.by_unit
 
     def covariance(self, missed: FloatArray, variance: float, weight: float, n: int) -> FloatArray:
-        """Of the values: influences are a linear map of the errors (docs/theory.md, section 8).
+        """Covariance of the values: influences are linear in the errors (docs/theory.md,
+        section 8).
 
         Parameters
         ----------
@@ -69,9 +71,9 @@ class Spread:
         variance : float
             Mean square of the constant's errors.
         weight : float
-            Of all rows.
+            Sum of the weights of all rows.
         n : int
-            Rows.
+            Number of rows.
         """
         influence = np.hstack([missed[:, None], -np.eye(len(missed))]) / variance
         if self.by_unit is None:
@@ -104,7 +106,7 @@ class ErrorSums:
         self.errors = np.zeros((n_subsets, n_outputs))
         self.corrected = np.zeros((n_subsets, n_outputs))
         apart = n_outputs if 1 < n_outputs <= MAX_OUTPUTS else 0
-        # Of all outputs together, and of each.
+        # All outputs together first, then each.
         self.spreads = [Spread.zero(n_subsets, n_units) for _ in range(1 + apart)]
 
     def add(
@@ -116,7 +118,7 @@ class ErrorSums:
         unit: IntpArray | None,
         fold: int = 0,
     ) -> None:
-        """Count rows in, all predicted by one model.
+        """Add rows, all predicted by one model.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class ErrorSums:
             spread.merge(more)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All of them, as `of_arrays` takes them."""
+        """Return all sums as named arrays, which `of_arrays` reads."""
         plain = {name: np.asarray(getattr(self, name)) for name in PLAIN}
         spread = {"second": np.stack([spread.second for spread in self.spreads])}
         by_unit = [spread.by_unit for spread in self.spreads if spread.by_unit is not None]
@@ -160,7 +162,7 @@ class ErrorSums:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ErrorSums:
-        """What `arrays` gave."""
+        """Make the sums again from what `arrays` returned."""
         n_subsets, n_outputs = arrays["errors"].shape
         sums = cls(n_subsets, n_outputs, n_folds=len(arrays["by_fold"]))
         for name in PLAIN:
@@ -170,23 +172,23 @@ class ErrorSums:
         return sums
 
     def values(self, subsets: Subsets) -> Values:
-        """v of each subset, plain and corrected; the empty set is worth 0."""
+        """Values of the subsets, plain and corrected; the empty set has the value 0."""
         total, known = self.constant.sum(), subsets.sizes > 0
-        varies = np.where(self.constant > 0, self.constant, np.inf)
-        by_output = np.where(self.constant > 0, 1 - self.corrected / varies, 0.0)
+        by_output = explained_share(self.corrected, self.constant)
         folds = self.by_fold[self.by_fold[:, 0] > 0]
-        runs = 1 - folds[:, 1:].T / folds[:, 0]
+        runs = explained_share(folds[:, 1:].T, folds[:, 0])
         return Values(
             subsets,
-            np.where(known, 1 - self.corrected.sum(axis=1) / total, 0.0),
-            plain=np.where(known, 1 - self.errors.sum(axis=1) / total, 0.0),
+            np.where(known, explained_share(self.corrected.sum(axis=1), total), 0.0),
+            plain=np.where(known, explained_share(self.errors.sum(axis=1), total), 0.0),
             by_output=by_output * known[:, None] if len(self.constant) > 1 else None,
             # What the models of the folds differ by is luck, of which no number of rows tells.
             runs=runs * known[:, None] if len(folds) > 1 else None,
         )
 
     def covariances(self) -> list[FloatArray]:
-        """Of v, and of the values of each output where they are kept apart; from plain errors."""
+        """Covariances of v, then of the values of each output where these are kept apart; all from
+        plain errors."""
         constants = [self.constant.sum(), *self.constant]
         errors = [self.errors.sum(axis=1), *self.errors.T]
         return [

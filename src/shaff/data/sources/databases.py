@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 
 from shaff._util.typing import Tell, say_nothing
 from shaff._util.words import listed
-from shaff.data.rows import draw_rows
+from shaff.data.sources.blocks import BlockSampler, RowCount
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,23 +54,28 @@ def read_database(
     table: str | None,
     max_rows: int,
     seed: int,
+    row_groups: str | None = None,
     tell: Tell = say_nothing,
 ) -> tuple[pl.DataFrame, int]:
-    """The rows of a table or a query, or a sample of them, and how many there are.
+    """Return the rows of a table or a query, or a sample of them, and the number of all rows.
 
     Parameters
     ----------
     path : path
-        Ending in one of `SQLITE` or `DUCKDB`.
+        File whose name ends in one of `SQLITE` or `DUCKDB`.
     query : str or None
         One SELECT.
     table : str or None
-        A table or view; None takes the only one.
+        Name of a table or view; None takes the only one.
     max_rows : int
         More rows than this are sampled while they are read.
     seed : int
-    tell : callable
-        Told how many rows of how many are read.
+        Seed of the sample.
+    row_groups : str or None, default=None
+        Column whose labels say which rows are sampled together; one that there is not counts for
+        nothing.
+    tell : callable, optional
+        Called with the number of rows read and of all rows.
 
     Examples
     --------
@@ -88,8 +94,8 @@ def read_database(
     with _opened(path, kind) as connection:
         if query is None:
             name = _chosen_table(connection, kind, table, path)
-            query = 'SELECT * FROM "{}"'.format(name.replace('"', '""'))
-        return _read_query(connection, query.strip().rstrip(";"), max_rows, seed, tell)
+            query = f"SELECT * FROM {_quoted(name)}"
+        return _read_query(connection, query.strip().rstrip(";"), max_rows, seed, row_groups, tell)
 
 
 @contextmanager
@@ -145,28 +151,52 @@ def _chosen_table(connection: Any, kind: str, table: str | None, path: Path) -> 
 
 
 def _read_query(
-    connection: Any, query: str, max_rows: int, seed: int, tell: Tell
+    connection: Any, query: str, max_rows: int, seed: int, row_groups: str | None, tell: Tell
 ) -> tuple[pl.DataFrame, int]:
     import polars as pl
 
     # As a part of another SELECT a query can be nothing but one SELECT itself.
     inner = f"(\n{query}\n)"
     n_rows = int(connection.execute(f"SELECT COUNT(*) FROM {inner}").fetchone()[0])
-    is_drawn = np.ones(n_rows, dtype=bool)
-    if n_rows > max_rows:
-        is_drawn[:] = False
-        is_drawn[draw_rows(n_rows, max_rows, None, seed)] = True
     cursor = connection.execute(f"SELECT * FROM {inner}")
     names = [column[0] for column in cursor.description]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the query has more than one column named {twice!r}.")
-    rows: list[Any] = []
-    for start in range(0, n_rows, BATCH_ROWS):
-        batch = cursor.fetchmany(min(BATCH_ROWS, n_rows - start))
-        tell(start + len(batch), n_rows)
-        drawn = is_drawn[start : start + len(batch)]
-        rows += [row for row, keep in zip(batch, drawn, strict=True) if keep]
+    group = names.index(row_groups) if row_groups in names and n_rows > max_rows else None
+    count = RowCount(n_rows)
+    if group is not None:
+        labels = connection.execute(f"SELECT {_quoted(names[group])} FROM {inner}")
+        count = _grouped_count(labels, seed)
+        cursor = connection.execute(f"SELECT * FROM {inner}")
+    sampler, rows, n_read = BlockSampler(count, max_rows, seed), [], 0
+    for batch in _batches(cursor):
+        sampled = sampler.rows(len(batch), _labels(batch, group))
+        rows += [batch[k] for k in sampled]
+        n_read += len(batch)
+        tell(n_read, n_rows)
+    sampler.check_all_seen()
     # Tables of SQLite need not keep to one type in a column.
     return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None,
                         strict=False), n_rows  # fmt: skip
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _batches(cursor: Any) -> Iterator[list[Any]]:
+    while batch := cursor.fetchmany(BATCH_ROWS):
+        yield batch
+
+
+def _grouped_count(labels: Any, seed: int) -> RowCount:
+    count = RowCount()
+    for batch in _batches(labels):
+        count.add(len(batch), _labels(batch, 0), seed)
+    return count
+
+
+def _labels(batch: list[Any], group: int | None) -> npt.NDArray[np.object_] | None:
+    # As objects: a batch that mixes 1 and 1.5 must not spell 1 in another way than the next one.
+    return None if group is None else np.array([row[group] for row in batch], dtype=object)

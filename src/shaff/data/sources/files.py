@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from shaff._util.typing import Tell, say_nothing
-from shaff._util.words import column_sentence, counted
-from shaff.data.rows import draw_rows, sample_note
+from shaff._util.words import counted
+from shaff.data.remarks import Remark, merged
+from shaff.data.rows import sampled
+from shaff.data.sources.blocks import sample_frame
 from shaff.data.sources.databases import DUCKDB, SQLITE, read_database
+from shaff.data.sources.lakes import PolarsLake
 from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
 from shaff.data.sources.text import read_text_file, typed
-from shaff.data.spelling import DateOrder
+from shaff.data.spelling import DateOrder, Spelling
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
 DATABASES = (*SQLITE, *DUCKDB)
 KINDS = (*TEXT, *JSON_LINES, *PARQUET, *ARROW, *EXCEL, *DATABASES)
 PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TableFile:
     n_rows: int
     is_text: bool = False
     decimal_comma: bool = False
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def check_source(source: Source) -> str:
@@ -119,11 +119,27 @@ def _kind(path: Path) -> str:
 
 
 def read_source(
-    source: Source, max_rows: int = 100_000, seed: int = 0, tell: Tell = say_nothing
+    source: Source,
+    max_rows: int = 100_000,
+    seed: int = 0,
+    row_groups: str | None = None,
+    tell: Tell = say_nothing,
 ) -> TableFile:
-    """The table, or of a longer parquet, Arrow or database table a random sample of its rows.
+    """Read a table, or a random sample of the rows of a long parquet, Arrow or database table.
 
-    ``tell`` is told how many rows of how many are read.
+    Parameters
+    ----------
+    source : Source
+        The files, and what must be known to read them.
+    max_rows : int, default=100_000
+        Size of the sample.
+    seed : int, default=0
+        Seed of the sample.
+    row_groups : str or None, default=None
+        Column whose labels say which rows are sampled together; one that the table does not have
+        counts for nothing.
+    tell : callable, optional
+        Called with the number of rows read and of all rows.
 
     Examples
     --------
@@ -136,25 +152,25 @@ def read_source(
     ...     table = with_types(read_source(Source((path,))))
     >>> table.frame["size"].to_list()
     [1.5, None]
-    >>> print(*table.notes)
-    Column 'size' holds numbers with decimal commas but for '?': read as missing.
+    >>> table.remarks[0].columns, table.remarks[0].details
+    (('size',), {'form': 'numbers with decimal commas', 'unread': ('?',)})
     """
     kind = check_source(source)
     with _reading(source):
         if kind in DATABASES:
             frame, n_rows = read_database(
-                source.paths[0], source.query, source.table, max_rows, seed, tell
+                source.paths[0], source.query, source.table, max_rows, seed, row_groups, tell
             )
         elif kind in (*PARQUET, *ARROW):
-            frame, n_rows = _read_scanned(source, kind, max_rows, seed, tell)
+            frame, n_rows = _read_scanned(source, kind, max_rows, seed, row_groups, tell)
         elif kind in EXCEL:
             frame = _read_excel(source)
             n_rows = frame.height
         else:
             table = _read_texts(source) if kind in TEXT else _read_json_lines(source)
-            return replace(table, notes=(*table.notes, *_several(source)))
-    notes = [sample_note(frame.height, n_rows)] if n_rows > frame.height else []
-    return TableFile(frame, n_rows, notes=(*notes, *_several(source)))
+            return replace(table, remarks=(*table.remarks, *_several(source)))
+    remarks = [sampled(frame.height, n_rows)] if n_rows > frame.height else []
+    return TableFile(frame, n_rows, remarks=(*remarks, *_several(source)))
 
 
 @contextmanager
@@ -188,9 +204,9 @@ def _all_names(source: Source) -> str:
     return f"{source.paths[0]}{more}"
 
 
-def _several(source: Source) -> list[str]:
+def _several(source: Source) -> list[Remark]:
     n_files = len(_files(source))
-    return [f"Read from {n_files} files."] if n_files > 1 else []
+    return [Remark("several files", details={"n_files": n_files})] if n_files > 1 else []
 
 
 def _files(source: Source) -> list[Path]:
@@ -207,17 +223,29 @@ def _files(source: Source) -> list[Path]:
 
 
 def _read_scanned(
-    source: Source, kind: str, max_rows: int, seed: int, tell: Tell
+    source: Source, kind: str, max_rows: int, seed: int, row_groups: str | None, tell: Tell
 ) -> tuple[pl.DataFrame, int]:
+    """Rows, or a sample of them, that polars reads block by block, and the number of all rows."""
+    import polars as pl
+
+    scan = _scanned(source, kind)
+    n_rows = int(scan.select(pl.len()).collect().item())
+    if n_rows <= max_rows:
+        return scan.collect(), n_rows
+    lake = PolarsLake(scan, _all_names(source))
+    labels = row_groups if row_groups in lake.names else None
+    return sample_frame(lake, n_rows, max_rows, seed, labels, tell), n_rows
+
+
+def _scanned(source: Source, kind: str) -> pl.LazyFrame:
     import polars as pl
 
     files = [os.fspath(path) for path in _files(source)]
     if kind in ARROW:
-        return _sampled(pl.concat([pl.scan_ipc(file) for file in files]), max_rows, seed, tell)
+        return pl.concat([pl.scan_ipc(file) for file in files])
     # Folders such as year=2020 are a column.
     hive = any("=" in part for path in _files(source) for part in path.parent.parts)
-    scan = pl.scan_parquet(files, glob=False, hive_partitioning=hive)
-    return _sampled(scan, max_rows, seed, tell)
+    return pl.scan_parquet(files, glob=False, hive_partitioning=hive)
 
 
 def _read_excel(source: Source) -> pl.DataFrame:
@@ -268,8 +296,8 @@ def _read_json_lines(source: Source) -> TableFile:
 def _read_texts(source: Source) -> TableFile:
     tables = [read_text_file(path, source.encoding) for path in source.paths]
     frame = _joined([table.frame for table in tables], source)
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
-    return TableFile(frame, frame.height, True, tables[0].decimal_comma, notes)
+    remarks = merged(remark for table in tables for remark in table.remarks)
+    return TableFile(frame, frame.height, True, tables[0].decimal_comma, remarks)
 
 
 def _joined(parts: Sequence[pl.DataFrame], source: Source) -> pl.DataFrame:
@@ -293,76 +321,25 @@ def with_types(
     if not table.is_text:
         return table
     columns: list[pl.Series] = []
-    said: dict[str, list[str]] = {}
+    remarks: list[Remark] = []
     for text in table.frame:
         if text.name in keep_text:
             columns.append(text)
             continue
         column, spelling = typed(text, table.decimal_comma, order)
         columns.append(column.alias(text.name))
-        if spelling is not None and spelling.kind == "open dates":
-            raise InputError(
-                f"column {text.name!r} {spelling.note.partition(':')[0]}: say which by "
-                "--dates day-first or --dates month-first, or leave it out by --drop."
-            )
-        if spelling is not None and spelling.note:
-            said.setdefault(spelling.note, []).append(text.name)
-    notes = [column_sentence(names, note) for note, names in said.items()]
+        if spelling is None:
+            continue
+        if spelling.kind == "open dates":
+            raise _open_dates(text.name, spelling)
+        remarks += [replace(remark, columns=(text.name,)) for remark in spelling.remarks]
     frame = table.frame.select(columns)
-    return replace(table, frame=frame, is_text=False, notes=(*table.notes, *notes))
+    return replace(table, frame=frame, is_text=False, remarks=(*table.remarks, *merged(remarks)))
 
 
-def read_parquet_sample(
-    path: str | os.PathLike[str], max_rows: int | None = 100_000, seed: int = 0
-) -> tuple[Any, int]:
-    """A random sample of the rows of a parquet file, in memory for the sample only.
-
-    The file is read in batches, of which only the drawn rows are kept.
-
-    Parameters
-    ----------
-    path : path
-    max_rows : int or None
-        Rows to keep; None keeps all.
-    seed : int
-
-    Returns
-    -------
-    frame : polars.DataFrame
-        The rows, in their order.
-    n_rows : int
-        Rows in the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polars as pl
-    >>> from shaff.data.sources.files import read_parquet_sample
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pl.DataFrame({"a": range(1000)}).write_parquet(f"{folder}/a.parquet")
-    ...     frame, n_rows = read_parquet_sample(f"{folder}/a.parquet", max_rows=100)
-    >>> frame.shape, n_rows
-    ((100, 1), 1000)
-    """
-    import polars as pl
-
-    return _sampled(pl.scan_parquet(os.fspath(path), glob=False), max_rows, seed)
-
-
-def _sampled(
-    scan: pl.LazyFrame, max_rows: int | None, seed: int, tell: Tell = say_nothing
-) -> tuple[pl.DataFrame, int]:
-    import polars as pl
-
-    n_rows = int(scan.select(pl.len()).collect().item())
-    if max_rows is None or n_rows <= max_rows:
-        return scan.collect(), n_rows
-    chosen = draw_rows(n_rows, max_rows, None, seed)
-    is_drawn = np.zeros(n_rows, dtype=bool)
-    is_drawn[chosen] = True
-    parts = []
-    for start in range(0, n_rows, BATCH_ROWS):
-        batch = scan.slice(start, BATCH_ROWS).collect()
-        tell(start + batch.height, n_rows)
-        parts.append(batch.filter(pl.Series(is_drawn[start : start + BATCH_ROWS])))
-    return pl.concat(parts), n_rows
+def _open_dates(name: str, spelling: Spelling) -> InputError:
+    example = spelling.remarks[0].details["example"]
+    return InputError(
+        f"column {name!r} holds dates such as {example!r} that may begin with the day or the "
+        "month: say which by --dates day-first or --dates month-first, or leave it out by --drop."
+    )

@@ -210,8 +210,8 @@ class PolarsLake:
 
     what = "the lazy frame"
 
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
+    def __init__(self, frame: Any, what: str | None = None) -> None:
+        self._frame, self.what = frame, what or self.what
         with reading(self.what):
             self.names = tuple(frame.collect_schema().names())
 

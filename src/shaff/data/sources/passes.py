@@ -1,12 +1,7 @@
-"""Passes over rows that come in blocks: what the columns hold, and a sample of the rows.
-
-Which rows are drawn depends on the seed, their number and their order, not on the blocks that they
-come in. Rows of one group are drawn together, by a hash of the group's label.
-"""
+"""Passes over rows that come in blocks: what the columns hold, and a sample of the rows."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
-from shaff._util.words import counted
 from shaff.data.problem import RawData
-from shaff.data.rows import draw_rows
+from shaff.data.sources.blocks import BlockSampler, RowCount
 from shaff.data.sources.lakes import BLOCK_ROWS, Lake, check_columns, frames_of
 from shaff.data.table import take_rows
 from shaff.data.target import check_known, read_values
@@ -28,9 +21,6 @@ from shaff.errors import InputError, InputTypeError
 
 # Categories of a column that are told apart while they are counted.
 MAX_LEVELS = 10_000
-# Parts into which the labels of groups are hashed: the sample is as large as asked to that part.
-_HASHED = 4096
-_WORD = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Rows(Protocol):
@@ -155,38 +145,35 @@ def _as_floats(series: nw.Series[Any]) -> FloatArray:
 
 
 @dataclass
-class Tally:
-    """What one pass over all rows tells.
+class Tally(RowCount):
+    """Counts of all rows and of what they hold, from one pass.
 
     Parameters
     ----------
-    n_rows : int
+    n_rows, hashed
+        As in `RowCount`.
     columns : dict of str to ColumnTally
-        Of the inputs.
+        What each input holds, by its name.
     classes : dict of str to int
-        How often the labels of y occur, where it holds labels.
-    hashed : int array
-        Rows by the hash of their group.
+        How often each label of y occurs; empty if y holds numbers.
     """
 
-    n_rows: int = 0
     columns: dict[str, ColumnTally] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
-    hashed: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(_HASHED, np.int64))
 
     @classmethod
     def of(cls, rows: Rows, seed: int) -> Tally:
         """Count all rows; none at all are refused."""
         tally = cls()
         for block in rows.blocks():
-            tally._add(block, seed)
+            tally._add_block(block, seed)
         if tally.n_rows == 0:
             raise InputError("There are no rows: the table is empty.")
         return tally
 
-    def _add(self, block: RawData, seed: int) -> None:
+    def _add_block(self, block: RawData, seed: int) -> None:
         frame = nw.from_native(block.X, eager_only=True)
-        self.n_rows += len(frame)
+        self.add(len(frame), block.row_groups, seed)
         for series in frame.iter_columns():
             self.columns.setdefault(series.name, ColumnTally()).add(series)
         _has_weight(block)
@@ -195,57 +182,6 @@ class Tally:
         if target.dtype.kind in "OUSb":
             for label, count in Counter(map(str, target.reshape(-1).tolist())).items():
                 self.classes[label] = self.classes.get(label, 0) + count
-        if block.row_groups is not None:
-            parts = np.floor(group_shares(block.row_groups, seed) * _HASHED).astype(np.intp)
-            self.hashed += np.bincount(parts, minlength=_HASHED)
-
-    def group_share(self, max_rows: int) -> float:
-        """Groups whose share (see `group_shares`) is below this are the sample: as many as fit in
-        ``max_rows``, two parts of them at least."""
-        if self.n_rows <= max_rows or not self.hashed.any():
-            return 1.0
-        filled = np.flatnonzero(self.hashed)
-        least = filled[min(1, len(filled) - 1)] + 1
-        fitting = np.searchsorted(np.cumsum(self.hashed), max_rows, side="right")
-        return float(max(least, fitting) / _HASHED)
-
-
-def group_shares(labels: Any, seed: int) -> FloatArray:
-    """A number from 0 to 1 for each row, the same for all rows of a group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.data.sources.passes import group_shares
-    >>> shares = group_shares(np.array(["a", "b", "a"]), seed=0)
-    >>> bool(shares[0] == shares[2]), bool(shares[0] == shares[1])
-    (True, False)
-    """
-    values = labels.to_numpy() if hasattr(labels, "to_numpy") else np.asarray(labels)
-    if any(is_missing(label) for label in values.tolist()):
-        raise InputError("row_groups has missing labels: give each such row a group of its own.")
-    names, place = np.unique(values.astype(str), return_inverse=True)
-    salt = seed.to_bytes(8, "little", signed=True)
-    hashed = [hashlib.blake2b(name.encode(), digest_size=6, salt=salt).digest() for name in names]
-    shares = np.array([int.from_bytes(digest, "little") / 2**48 for digest in hashed])
-    return shares[place]
-
-
-def row_shares(places: IntpArray, seed: int) -> FloatArray:
-    """A number from 0 to 1 for each place of a row, whatever block it comes in.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.data.sources.passes import row_shares
-    >>> shares = row_shares(np.arange(10_000), seed=1)
-    >>> bool(abs(shares.mean() - 0.5) < 0.02)
-    True
-    """
-    mixed = np.asarray(places, dtype=np.uint64) + np.uint64(seed % 2**32) * np.uint64(2**31 - 1)
-    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(factor) & _WORD
-    return np.asarray((mixed >> np.uint64(11)) / 2**53, dtype=np.float64)
 
 
 class LakeSample(NamedTuple):
@@ -257,24 +193,14 @@ class LakeSample(NamedTuple):
 
 def sample_lake(rows: Rows, tally: Tally, max_rows: int, seed: int) -> LakeSample:
     """Draw rows in one pass, of which only they are kept; rows without weight are left out."""
-    chosen = None if tally.n_rows <= max_rows else draw_rows(tally.n_rows, max_rows, None, seed)
-    share, parts, places, first = tally.group_share(max_rows), [], [], 0
+    sampler, parts, places, first = BlockSampler(tally, max_rows, seed), [], [], 0
     for block in rows.blocks():
-        n_rows = len(block.X)
-        if block.row_groups is not None:
-            drawn = np.flatnonzero(group_shares(block.row_groups, seed) < share)
-        elif chosen is None:
-            drawn = np.arange(n_rows)
-        else:
-            low, high = np.searchsorted(chosen, (first, first + n_rows))
-            drawn = chosen[low:high] - first
-        drawn = drawn[_has_weight(block)[drawn]]
-        parts.append(RawData(*(take_rows(part, drawn) for part in block)))
-        places.append(drawn + first)
-        first += n_rows
-    if first != tally.n_rows:
-        raise InputError(f"The table had {counted(tally.n_rows, 'row')}, and {first} when it was "
-                         "read again: it must not change meanwhile.")  # fmt: skip
+        sampled = sampler.rows(len(block.X), block.row_groups)
+        sampled = sampled[_has_weight(block)[sampled]]
+        parts.append(RawData(*(take_rows(part, sampled) for part in block)))
+        places.append(sampled + first)
+        first += len(block.X)
+    sampler.check_all_seen()
     joined = RawData(*(_joined([part[k] for part in parts]) for k in range(4)))
     return LakeSample(joined, np.concatenate(places))
 

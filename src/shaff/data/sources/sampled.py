@@ -10,18 +10,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
-from shaff._util.words import counted, listed
+from shaff.data.named import by_name
 from shaff.data.new_rows import read_new_rows
 from shaff.data.problem import Problem, RawData, ReadingOptions
-from shaff.data.rows import draw_rows, n_given_rows, read_row_groups, sample_note
+from shaff.data.remarks import Remark
+from shaff.data.rows import SAMPLED, draw_rows, n_given_rows, read_row_groups, sampled
+from shaff.data.sources.blocks import group_shares, row_shares
 from shaff.data.sources.lakes import open_lake
 from shaff.data.sources.passes import (
     LakeRows,
     MemoryRows,
     Rows,
     Tally,
-    group_shares,
-    row_shares,
     sample_lake,
 )
 from shaff.data.summary import ColumnSummary, DataSummary
@@ -162,7 +162,7 @@ class SampledData(NamedTuple):
     tally : Tally or None
         Of a lake.
     asked : RawData or None
-        The names that the user gave for a lake.
+        The data as they were given, where columns go by name.
     """
 
     given: RawData
@@ -171,15 +171,19 @@ class SampledData(NamedTuple):
     tally: Tally | None = None
     asked: RawData | None = None
 
-    def noted(self, problem: Problem) -> Problem:
-        """The problem with what there is to say of how its rows were drawn."""
+    def with_remarks(self, problem: Problem) -> Problem:
+        """The problem, with remarks on how its rows were sampled from all rows."""
         known = self.tally or self.rest
         if known is None:
             return problem
-        # A sample in memory has a note already, which is true without the rest only.
-        others = problem.table.notes[1 if self.tally is None else 0 :]
-        notes = (*self._how(len(problem.X), known.n_rows), *self._unseen(problem), *others)
-        return replace(problem, table=replace(problem.table, notes=notes), n_given=known.n_rows)
+        # That all is computed on the sample is true only if no other rows are measured.
+        others = (remark for remark in problem.table.remarks if remark.kind != SAMPLED)
+        remarks = (
+            *self._sampling(len(problem.X), known.n_rows),
+            *self._unsampled(problem),
+            *others,
+        )
+        return replace(problem, table=replace(problem.table, remarks=remarks), n_given=known.n_rows)
 
     def summarised(self, summary: DataSummary | None, n_measured: int) -> DataSummary | None:
         """What is said of the columns, by all rows of a lake if all were measured."""
@@ -195,33 +199,30 @@ class SampledData(NamedTuple):
             return column._replace(n_missing=found.n_missing)
         return column._replace(n_missing=found.n_missing, low=found.low, high=found.high)
 
-    def _how(self, n_sample: int, n_rows: int) -> tuple[str, ...]:
+    def _sampling(self, n_sample: int, n_rows: int) -> tuple[Remark, ...]:
         if n_sample == n_rows:
             return ()
+        remark = sampled(n_sample, n_rows)
         if self.rest is None:
-            return (sample_note(n_sample, n_rows),)
-        others = "all rows" if self.rest.share >= 1 else "these and other rows"
-        return (
-            f"The learners were grown on a random sample of {n_sample} of the {n_rows} rows. What "
-            f"they explain was measured on {others}, each predicted by a learner that has not "
-            "seen it.",
-        )
+            return (remark,)
+        details = {**remark.details, "all_measured": self.rest.share >= 1}
+        return (Remark("grown on sample", details=details),)
 
-    def _unseen(self, problem: Problem) -> tuple[str, ...]:
-        """Categories and classes of a lake that the sample does not hold."""
+    def _unsampled(self, problem: Problem) -> tuple[Remark, ...]:
+        """Remarks on categories and classes of a lake that the sample lacks."""
         if self.tally is None:
             return ()
-        notes = []
+        remarks = []
         for name, levels in problem.table.levels.items():
             column = self.tally.columns.get(name)
             more = 0 if column is None or not column.levels else len(column.levels - set(levels))
             if more:
-                what = counted(more, "category").replace("categorys", "categories")
-                notes.append(f"Column {name!r} has {what} outside of the sample: read as missing.")
+                details = {"n_categories": more}
+                remarks.append(Remark("unsampled categories", (name,), details))
         lost = sorted(self.tally.classes.keys() - set(problem.target.classes or ()))
         if lost and problem.target.classes:
-            notes.append(f"The sample has no row of {listed(lost)}: not explained.")
-        return tuple(notes)
+            remarks.append(Remark("unsampled classes", details={"classes": tuple(lost)}))
+        return tuple(remarks)
 
 
 def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> SampledData:
@@ -230,7 +231,8 @@ def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> Samp
     Parameters
     ----------
     given : RawData
-        X may be anything that `open_lake` takes; then the others are names of its columns.
+        X may be anything that `open_lake` takes; then the others are names of its columns, as they
+        may be for a frame.
     reading : ReadingOptions
         With ``max_rows=None`` all rows of a lake are measured.
     value_rows : {"sample", "all"} or int
@@ -238,8 +240,11 @@ def draw(given: RawData, reading: ReadingOptions, value_rows: ValueRows) -> Samp
     """
     lake = open_lake(given.X) if _may_be_lake(given) else None
     if lake is None:
-        held = RawData(collected(given.X), collected(given.y), *given[2:])
-        return SampledData(held, reading, _rest_in_memory(held, reading, value_rows))
+        collected_data = RawData(collected(given.X), collected(given.y), *given[2:])
+        held = by_name(collected_data)
+        rest = _rest_in_memory(held, reading, value_rows)
+        asked = None if held is collected_data else given
+        return SampledData(held, reading, rest, asked=asked)
     rows = LakeRows.named(lake, *given[1:])
     tally = Tally.of(rows, reading.seed)
     most = LAKE_SAMPLE if reading.max_rows is None else reading.max_rows

@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shaff.data.remarks import Remark
 from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
 from shaff.data.spelling import CODE, DateOrder, Spelling, read_spelling
 from shaff.errors import InputError
@@ -35,7 +36,7 @@ class TextTable(NamedTuple):
 
     frame: pl.DataFrame
     decimal_comma: bool
-    notes: tuple[str, ...]
+    remarks: tuple[Remark, ...] = ()
 
 
 def read_text_file(path: Path, encoding: str | None = None) -> TextTable:
@@ -53,8 +54,8 @@ def read_text_file(path: Path, encoding: str | None = None) -> TextTable:
     >>> table.frame.columns, table.decimal_comma
     (['größe', 'tag'], True)
     """
-    text, notes = _decoded(read_bytes(path), path, encoding)
-    return parse_text(text, path)._replace(notes=notes)
+    text, remarks = _decoded(read_bytes(path), path, encoding)
+    return parse_text(text, path)._replace(remarks=remarks)
 
 
 def parse_text(text: str, path: Path) -> TextTable:
@@ -79,7 +80,7 @@ def parse_text(text: str, path: Path) -> TextTable:
     )
     if len(names) == frame.width:
         frame.columns = names  # polars leaves doubled quotes in names as they are
-    return TextTable(frame, separator != ",", ())
+    return TextTable(frame, separator != ",")
 
 
 def _called(path: Path) -> str:
@@ -98,8 +99,8 @@ def _check_names(names: list[str], path: Path) -> None:
         )
 
 
-def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[str, ...]]:
-    """Text, and how it was read where that was a guess."""
+def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[Remark, ...]]:
+    """The text, and a remark where its encoding was a guess."""
     name = encoding or _recognised(raw)
     try:
         text = raw.decode(name)
@@ -113,7 +114,7 @@ def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[s
     if "\x00" in text:
         raise InputError(f"cannot read {_called(path)}: it holds no text but binary data.")
     if encoding is None and name == "cp1252":
-        return text, ("Read as Windows-1252 (Latin-1) text, since it is not UTF-8.",)
+        return text, (Remark("Windows-1252"),)
     return text, ()
 
 
@@ -144,8 +145,8 @@ def typed(
     >>> import polars as pl
     >>> from shaff.data.sources.text import typed
     >>> column, spelling = typed(pl.Series("rate", ["43.7%", "5%", None]))
-    >>> column.to_list(), spelling.note
-    ([43.7, 5.0, None], 'holds percentages.')
+    >>> column.to_list(), spelling.remarks[0].details["form"]
+    ([43.7, 5.0, None], 'percentages')
     """
     import polars as pl
 

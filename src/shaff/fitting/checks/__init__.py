@@ -1,1 +1,46 @@
-"""What is computed about the data besides the effects, for notes and reports."""
+"""What is computed about the data besides the effects, for the notes and the report.
+
+A check looks at the data and returns plain facts; it writes no sentence. `run_checks` runs all of
+them; `shaff.fitting.notes` says when a fact is worth a note, and in which words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shaff.data.summary import summarise
+from shaff.fitting.checks.columns import constant_columns, repeated_unit, row_number_columns
+from shaff.fitting.checks.linear import linear_explained
+from shaff.fitting.checks.tails import tail_of_variance
+from shaff.fitting.checks.twins import interchangeable
+from shaff.fitting.facts import Checks, Facts, Solution
+
+
+def run_checks(facts: Facts) -> Checks:
+    """Run the checks of a fit whose facts are collected but for these."""
+    problem = facts.problem
+    found = {} if facts.solution is None else _of_inputs(facts, facts.solution)
+    if not facts.explains_outcome:  # whose leaks and tails would be those of a model
+        return Checks(**found)
+    share, n_rows = tail_of_variance(problem)
+    return Checks(
+        **found,
+        unit=repeated_unit(problem),
+        row_numbers=row_number_columns(problem),
+        constants=constant_columns(problem),
+        tail_share=share,
+        n_tail=n_rows,
+    )
+
+
+def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
+    """What is said of inputs that have effects."""
+    problem, measured = facts.problem, solution.measured
+    n_rows = facts.selection.problem.n_measured if measured is None else measured.n_rows
+    summary = facts.sampled.summarised(summarise(problem, facts.effects), n_rows)
+    asked = facts.explains_outcome and solution.errors is not None
+    return {
+        "interchangeable": interchangeable(problem, facts.selection.kept),
+        "summary": summary,
+        "linear_explained": linear_explained(problem) if asked else None,
+    }

@@ -1,15 +1,21 @@
-"""Displays, one class a picture: data in an object that draws itself with matplotlib.
+"""Displays, one class for each picture: data in an object that draws itself with matplotlib.
 
-Each is made by ``from_result`` (or by `EffectsResult.plot`), those of single rows by ``from_local``
-(or by the methods of `LocalEffects`); it keeps its arrays, and has ``plot``,
-``frame``, ``save``, ``set_style`` and ``help``, which is what skore asks of a display.
+Each is made by ``from_result``, or by the ``plot`` of a result, which takes the name that a picture
+has in `KINDS`. It keeps its arrays, and has ``plot``, ``frame``, ``save``, ``set_style`` and
+``help``, which is what skore asks of a display.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any
 
 from shaff.errors import InputError
+from shaff.results.base import Result
+from shaff.results.comparison import Comparison
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
+from shaff.results.local import LocalEffects
+from shaff.results.many import ManyEffects
 from shaff.show.plots.beeswarm import BeeswarmDisplay
 from shaff.show.plots.comparison import ComparisonDisplay
 from shaff.show.plots.convergence import ConvergenceDisplay
@@ -22,9 +28,6 @@ from shaff.show.plots.many import ManyDisplay
 from shaff.show.plots.outputs import OutputsDisplay
 from shaff.show.plots.sobol import SobolDisplay
 from shaff.show.plots.waterfall import WaterfallDisplay
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
 
 __all__ = [
     "BeeswarmDisplay",
@@ -39,32 +42,62 @@ __all__ = [
     "OutputsDisplay",
     "SobolDisplay",
     "WaterfallDisplay",
-    "plot_result",
+    "make_display",
+    "plot",
 ]
 
-Kind = Literal["effects", "sobol", "dependence", "convergence", "outputs"]
-
-
-def plot_result(
-    result: EffectsResult,
-    kind: Kind = "effects",
-    *,
-    ax: Any = None,
-    max_players: int = 20,
-    level: float = 0.95,
-    sobol: bool = False,
-) -> Display:
-    """The picture of a result by its name; see `EffectsResult.plot`."""
-    if kind == "effects":
-        return EffectsDisplay.from_result(result, level).plot(ax, max_players, sobol=sobol)
-    if kind == "outputs":
-        return OutputsDisplay.from_result(result, level).plot(ax, max_players)
-    others: dict[str, Any] = {
+# The pictures of each result by name, the default first.
+KINDS: dict[type[Result], dict[str, Any]] = {
+    EffectsResult: {
+        "effects": EffectsDisplay,
         "sobol": SobolDisplay,
         "dependence": DependenceDisplay,
         "convergence": ConvergenceDisplay,
-    }
-    if kind not in others:
-        raise InputError(f"kind={kind!r} is unknown: use one of {get_args(Kind)}.")
-    display: Display = others[kind].from_result(result)
-    return display.plot(ax, max_players)
+        "outputs": OutputsDisplay,
+    },
+    LocalEffects: {
+        "beeswarm": BeeswarmDisplay,
+        "waterfall": WaterfallDisplay,
+        "dependence": LocalDependenceDisplay,
+    },
+    Interactions: {"heatmap": InteractionsDisplay},
+    Comparison: {"differences": ComparisonDisplay},
+    ManyEffects: {"heatmap": ManyDisplay},
+}
+
+
+def make_display(result: Result, kind: str | None = None, **options: Any) -> Display:
+    """Return the picture of a result by its name, not drawn yet; None means the default one.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.plots import make_display
+    >>> make_display(example())
+    EffectsDisplay(2 inputs, on y)
+    """
+    kinds = KINDS[type(result)]
+    if kind is None:
+        kind = next(iter(kinds))
+    if kind not in kinds:
+        known = ", ".join(f'"{name}"' for name in kinds)
+        raise InputError(f"kind={kind!r} is unknown: use one of {known}.")
+    display: Display = kinds[kind].from_result(result, **options)
+    return display
+
+
+def plot(
+    result: Result,
+    kind: str,
+    *,
+    ax: Any = None,
+    max_inputs: int | None = None,
+    sobol: bool = False,
+    **options: Any,
+) -> Display:
+    """Draw a result; see the ``plot`` of its class."""
+    display = make_display(result, kind, **options)
+    n_drawn = display._default_inputs if max_inputs is None else max_inputs
+    if isinstance(display, EffectsDisplay):
+        return display.plot(ax, n_drawn, sobol=sobol)
+    return display.plot(ax, n_drawn)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import BoolArray, FloatArray
 from shaff._util.words import shortened
+from shaff.results.local import LocalEffects
 from shaff.show.plots.display import (
     GREY,
     INK,
@@ -22,21 +23,18 @@ from shaff.show.plots.display import (
 from shaff.show.plots.labels import make_labels
 from shaff.show.plots.swarm import ranks, some_rows, swarm
 
-if TYPE_CHECKING:
-    from shaff.results.local import LocalEffects
-
 
 @dataclass(eq=False, repr=False)
 class BeeswarmDisplay(Display):
-    """A point for each row and player: to the right where the player raises the prediction, pale
-    blue where it is low itself, red where it is high, grey where it has no order.
+    """A point for each row and input: to the right where the input raises the prediction, pale
+    blue where the input is low itself, red where it is high, grey where it has no order.
 
     Parameters
     ----------
     names : tuple of str
-        Players, in drawing order.
-    values, data : float arrays of shape (n_rows, n_players)
-    is_category : bool array of shape (n_players,)
+        Inputs, in drawing order.
+    values, data : float arrays of shape (n_rows, n_inputs)
+    is_category : bool array of shape (n_inputs,)
     target : str
 
     Examples
@@ -56,8 +54,8 @@ class BeeswarmDisplay(Display):
     target: str = "y"
 
     @classmethod
-    def from_local(cls, local: LocalEffects) -> BeeswarmDisplay:
-        """Of values of one output."""
+    def from_result(cls, local: LocalEffects) -> BeeswarmDisplay:
+        """Return the picture of the values of one output."""
         order = local.order
         names = tuple(local.names[k] for k in order)
         is_category = np.array([name in local.levels for name in names], dtype=bool)
@@ -65,12 +63,12 @@ class BeeswarmDisplay(Display):
             names, local.values[:, order], local.data[:, order], is_category, local.target_name
         )
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        width, height = rows_size(min(len(self.names), max_players), 7.6)
-        return width, height + 0.12 * min(len(self.names), max_players)
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        width, height = rows_size(min(len(self.names), max_inputs), 7.6)
+        return width, height + 0.12 * min(len(self.names), max_inputs)
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        shown = self.names[:max_players]
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        shown = self.names[:max_inputs]
         rows = some_rows(len(self.values))
         colors = low_to_high()
         for k in range(len(shown)):
@@ -102,11 +100,11 @@ class BeeswarmDisplay(Display):
     def _columns(self) -> dict[str, Any]:
         n_rows, p = self.values.shape
         return {
-            "player": [name for name in self.names for _ in range(n_rows)],
+            "input": [name for name in self.names for _ in range(n_rows)],
             "row": np.tile(np.arange(n_rows), p),
             "value": self.values.T.ravel(),
             "data": self.data.T.ravel(),
         }
 
     def __repr__(self) -> str:
-        return f"BeeswarmDisplay({len(self.values)} rows, {len(self.names)} players)"
+        return f"BeeswarmDisplay({len(self.values)} rows, {len(self.names)} inputs)"

@@ -9,6 +9,7 @@ import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
+from shaff.results.comparison import Comparison
 from shaff.show.plots.display import BLUE, INK, PALE, Display, dress_rows, rows_size, set_title
 from shaff.show.plots.labels import make_labels
 
@@ -20,8 +21,10 @@ class ComparisonDisplay(Display):
     Parameters
     ----------
     names : tuple of str
-    differences, low, high : float arrays of shape (n_players,)
+    differences, low, high : float arrays of shape (n_inputs,)
     labels : (str, str)
+    level : float, default=0.95
+        Level of the intervals.
 
     Examples
     --------
@@ -29,7 +32,7 @@ class ComparisonDisplay(Display):
     >>> from shaff.show.plots import ComparisonDisplay
     >>> one = np.array([0.1])
     >>> ComparisonDisplay(("age",), one, one - 0.05, one + 0.05, ("men", "women")).plot()
-    ComparisonDisplay(1 player, women less men)
+    ComparisonDisplay(1 input, women minus men)
     """
 
     names: tuple[str, ...]
@@ -37,35 +40,42 @@ class ComparisonDisplay(Display):
     low: FloatArray
     high: FloatArray
     labels: tuple[str, str] = ("a", "b")
+    level: float = 0.95
+
+    @classmethod
+    def from_result(cls, found: Comparison, level: float = 0.95) -> ComparisonDisplay:
+        """Return the picture of a comparison, with its intervals at ``level``."""
+        low, high = found.confidence_interval(level)
+        return cls(found.names, found.differences, low, high, found.labels, level)
 
     @property
     def _order(self) -> Any:
         return np.argsort(-np.abs(self.differences), kind="stable")
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        return rows_size(min(len(self.names), max_players))
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        return rows_size(min(len(self.names), max_inputs))
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        chosen = self._order[:max_players]
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        chosen = self._order[:max_inputs]
         rows, values = np.arange(len(chosen)), self.differences[chosen]
         low, high = self.low[chosen], self.high[chosen]
         sure = (low > 0) | (high < 0)
         ax.barh(rows, values, height=0.68, color=np.where(sure, BLUE, PALE), zorder=2)
         ax.hlines(rows, low, high, color=INK, linewidth=1.3, zorder=4)
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
-        caption = "difference of shares of the variance\nline: 95 % interval"
+        caption = f"difference of shares of the variance\nline: {100 * self.level:g} % interval"
         if not sure.all():
-            caption += "; pale: may be 0"
+            caption += "; pale: interval includes 0"
         ax.set_xlabel(caption, fontsize=9, color=INK)
         one, other = (shortened(label, 30) for label in self.labels)
-        set_title(ax, f"Effects: {other} less {one}")
+        set_title(ax, f"Effects: {other} minus {one}")
 
     def _columns(self) -> dict[str, Any]:
         order = self._order
         arrays = {"difference": self.differences, "low": self.low, "high": self.high}
         numbers = {name: array[order] for name, array in arrays.items()}
-        return {"player": [self.names[j] for j in order], **numbers}
+        return {"input": [self.names[j] for j in order], **numbers}
 
     def __repr__(self) -> str:
         one, other = self.labels
-        return f"ComparisonDisplay({counted(len(self.names), 'player')}, {other} less {one})"
+        return f"ComparisonDisplay({counted(len(self.names), 'input')}, {other} minus {one})"

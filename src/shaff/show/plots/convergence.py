@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff.errors import InputError
+from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
     BLUE,
     GRID,
@@ -19,9 +20,6 @@ from shaff.show.plots.display import (
     matplotlib_module,
     set_title,
 )
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
 
 
 @dataclass(eq=False, repr=False)
@@ -47,18 +45,20 @@ class ConvergenceDisplay(Display):
     data_error: float | None = None
 
     @classmethod
-    def from_result(cls, result: EffectsResult) -> ConvergenceDisplay:
-        """Of a result whose design went on step by step."""
+    def from_result(cls, result: EffectsResult, level: float = 0.95) -> ConvergenceDisplay:
+        """Return the picture of a result whose design took several steps."""
         if result.convergence is None:
-            raise InputError("The design of this result took one step: there is no way to draw.")
-        data = (result.standard_errors or {}).get("data")
+            raise InputError(
+                "The design of this result took one step: there is no convergence to draw."
+            )
+        data = (result.errors_by_source or {}).get("data")
         largest = None if data is None else float(data.max())
         return cls(result.convergence[:, 0], result.convergence[:, 1], largest)
 
-    def _size(self, max_players: int) -> tuple[float, float]:
+    def _size(self, max_inputs: int) -> tuple[float, float]:
         return 6.0, 3.4
 
-    def _draw(self, ax: Any, max_players: int) -> None:
+    def _draw(self, ax: Any, max_inputs: int) -> None:
         ax.plot(self.evaluations, self.errors, color=BLUE, marker="o", markersize=5, zorder=3)
         if self.data_error:
             ax.axhline(self.data_error, color=PURPLE, linestyle="--", linewidth=1.2, zorder=2)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff.data.summary import cluster_order
 from shaff.errors import InputError
+from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import INK, Display, dress, set_title
 from shaff.show.plots.labels import make_labels
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
 
 
 @dataclass(eq=False, repr=False)
 class DependenceDisplay(Display):
-    """How much each pair of columns tells of each other; those that go together stand together.
+    """Associations of all pairs of columns; associated columns stand side by side.
 
     Parameters
     ----------
@@ -40,19 +38,19 @@ class DependenceDisplay(Display):
     association: FloatArray
 
     @classmethod
-    def from_result(cls, result: EffectsResult) -> DependenceDisplay:
-        """Of a result that knows its data."""
+    def from_result(cls, result: EffectsResult, level: float = 0.95) -> DependenceDisplay:
+        """Return the picture of a result that knows its data."""
         if result.data is None:
-            raise InputError("This result does not say how its inputs go together.")
+            raise InputError("This result does not say how its inputs are associated.")
         names = tuple(column.name for column in result.data.columns)
         return cls(names, result.data.association)
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        side = 2.6 + 0.26 * min(len(self.names), max_players)
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        side = 2.6 + 0.26 * min(len(self.names), max_inputs)
         return side + 1.0, side
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        first = self.association[:max_players, :max_players]
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        first = self.association[:max_inputs, :max_inputs]
         order = cluster_order(first)
         names = make_labels([self.names[j] for j in order])
         image = ax.imshow(first[np.ix_(order, order)], cmap="RdBu", vmin=-1, vmax=1)
@@ -72,8 +70,8 @@ class DependenceDisplay(Display):
         found = self.association[one, other]
         order = np.argsort(-np.abs(found), kind="stable")
         return {
-            "one": [self.names[j] for j in one[order]],
-            "other": [self.names[j] for j in other[order]],
+            "column_1": [self.names[j] for j in one[order]],
+            "column_2": [self.names[j] for j in other[order]],
             "association": found[order],
         }
 

@@ -46,52 +46,54 @@ class Display:
     figure_: Any = None
     _style: Mapping[str, Any] = {}
     _is_own = False
+    # What `max_inputs` of a result's ``plot`` is by default.
+    _default_inputs = 20
 
-    def plot(self, ax: Any = None, max_players: int = 20) -> Self:
+    def plot(self, ax: Any = None, max_inputs: int = 20) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib axes or None
             Where to draw; None makes a new figure.
-        max_players : int, default=20
-            The largest players, one a row.
+        max_inputs : int, default=20
+            Number of inputs drawn, the largest first.
 
         Returns
         -------
         self
         """
-        return self._plot(ax, max_players)
+        return self._plot(ax, max_inputs)
 
-    def _plot(self, ax: Any, max_players: int, **options: Any) -> Self:
-        if max_players < 1:
-            raise InputError(f"max_players must be at least 1, got {max_players!r}.")
+    def _plot(self, ax: Any, max_inputs: int, **options: Any) -> Self:
+        if max_inputs < 1:
+            raise InputError(f"max_inputs must be at least 1, got {max_inputs!r}.")
         pyplot = matplotlib_module("pyplot")
         self._is_own = ax is None
         with pyplot.rc_context(dict(self._style)):
             if ax is None:
-                ax = self._new_axes(pyplot.figure, max_players, **options)
-            self._draw(ax, max_players, **options)
+                ax = self._new_axes(pyplot.figure, max_inputs, **options)
+            self._draw(ax, max_inputs, **options)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _new_axes(self, new_figure: Callable[..., Any], max_players: int, **options: Any) -> Any:
+    def _new_axes(self, new_figure: Callable[..., Any], max_inputs: int, **options: Any) -> Any:
         """The first of as many axes as the picture needs, with a little air around them."""
-        size = self._size(max_players, **options)
+        size = self._size(max_inputs, **options)
         figure = new_figure(figsize=size, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
         return figure.subplots(1, len(self._widths(**options)), squeeze=False,
                                width_ratios=self._widths(**options))[0, 0]  # fmt: skip
 
     def _widths(self) -> tuple[float, ...]:
-        """Of the panels, in proportion."""
+        """Widths of the panels, in proportion."""
         return (1.0,)
 
-    def _size(self, max_players: int) -> tuple[float, float]:
+    def _size(self, max_inputs: int) -> tuple[float, float]:
         """Width and height in inches."""
         raise NotImplementedError
 
-    def _draw(self, ax: Any, max_players: int) -> None:
+    def _draw(self, ax: Any, max_inputs: int) -> None:
         raise NotImplementedError
 
     def _columns(self) -> dict[str, Any]:
@@ -107,13 +109,13 @@ class Display:
         """
         return make_frame(self._columns(), backend)
 
-    def save(self, path: str | os.PathLike[str], max_players: int = 20, **options: Any) -> None:
+    def save(self, path: str | os.PathLike[str], max_inputs: int = 20, **options: Any) -> None:
         """Draw into an image file, which appears whole or not at all; no window, no display."""
         rc_context = matplotlib_module("pyplot").rc_context
         # A bare figure: pyplot's would stay open and might need a screen.
         with rc_context(dict(self._style)):
-            ax = self._new_axes(matplotlib_module("figure").Figure, max_players, **options)
-        self._plot(ax, max_players, **options)
+            ax = self._new_axes(matplotlib_module("figure").Figure, max_inputs, **options)
+        self._plot(ax, max_inputs, **options)
         suffix = os.path.splitext(path)[1].lower()
         with rc_context({"svg.hashsalt": "shaff"}), replacing(path) as temporary:
             self.figure_.savefig(temporary, dpi=150, metadata=_METADATA.get(suffix))
@@ -141,7 +143,7 @@ class Display:
     def help(self) -> None:
         """Print what this display can do."""
         print(f"{self!r}\n  " + "\n  ".join((
-            ".plot(ax=None, max_players=20)  draw it; then .figure_ and .ax_",
+            ".plot(ax=None, max_inputs=20)   draw it; then .figure_ and .ax_",
             ".frame()                        its data as a data frame",
             ".save(path)                     into .png, .svg or .pdf",
             ".set_style(font__size=12)       settings of matplotlib for this display",
@@ -170,7 +172,7 @@ def low_to_high() -> Any:
 
 
 def rows_size(n_rows: int, width: float = 7.0) -> tuple[float, float]:
-    """Of a picture with one row a player."""
+    """Return the size of a picture with one line per input."""
     return width, 1.4 + 0.32 * n_rows
 
 
@@ -184,7 +186,7 @@ def dress(ax: Any) -> None:
 
 
 def dress_rows(ax: Any, names: tuple[str, ...] | list[str]) -> None:
-    """One row a name, the first on top."""
+    """Write one name per row, the first on top."""
     dress(ax)
     ax.set_yticks(range(len(names)), names)
     for label in ax.get_yticklabels():

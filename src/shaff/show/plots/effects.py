@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import decimals, shortened
 from shaff.errors import InputError
+from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
     BLUE,
     GREY,
@@ -23,11 +24,8 @@ from shaff.show.plots.display import (
 )
 from shaff.show.plots.labels import make_labels, unfolded
 from shaff.show.plots.sobol import draw_indices
+from shaff.show.rows import are_significant, number_text, typeset
 
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-
-_ALPHA = 0.05
 # Width of the panel of Sobol indices beside that of the bars.
 _PANEL = 0.45
 # Inches that a number beside a bar takes, and the part of the axes that it may take.
@@ -41,19 +39,19 @@ class EffectsDisplay(Display):
     Parameters
     ----------
     names : tuple of str
-    effects : float array of shape (n_players,)
-    low, high : float arrays of shape (n_players,) or None
-        Interval of each player's raw effect.
-    first_order, total : float arrays of shape (n_players,) or None
-        Sobol indices, for a panel of their own; NaN leaves out a player.
+    effects : float array of shape (n_inputs,)
+    low, high : float arrays of shape (n_inputs,) or None
+        Interval of each raw effect.
+    first_order, total : float arrays of shape (n_inputs,) or None
+        Sobol indices, for a panel of their own; NaN leaves out an input.
     explained_variance : float
     target : str or None
-    p_values : float array of shape (n_players,) or None
-        Of "the effect is 0"; the bars of players with more than 0.05 are pale.
+    p_values : float array of shape (n_inputs,) or None
+        p-values of "the effect is 0"; the bars of inputs with more than 0.05 are pale.
     level : float, default=0.95
-        Of the intervals.
+        Level of the intervals.
     members : dict of tuples of str
-        The columns of players that have several.
+        The columns of groups of inputs.
 
     Attributes
     ----------
@@ -83,9 +81,8 @@ class EffectsDisplay(Display):
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> EffectsDisplay:
-        """The chart of a result, with its intervals at `level` and Holm's p-values if it has
-        them."""
-        has_errors = result.standard_error is not None
+        """Return the chart of a result, with its intervals at ``level`` and adjusted p-values."""
+        has_errors = result.standard_errors is not None
         low, high = result.confidence_interval(level) if has_errors else (None, None)
         return cls(
             result.names,
@@ -101,15 +98,15 @@ class EffectsDisplay(Display):
             {} if result.data is None else result.data.groups,
         )
 
-    def plot(self, ax: Any = None, max_players: int = 20, *, sobol: bool = False) -> Self:
+    def plot(self, ax: Any = None, max_inputs: int = 20, *, sobol: bool = False) -> Self:
         """Draw the bars.
 
         Parameters
         ----------
         ax : matplotlib axes or None
             Where to draw; None makes a new figure.
-        max_players : int, default=20
-            Bars; the players left over share one more.
+        max_inputs : int, default=20
+            Number of bars; the remaining inputs share one more.
         sobol : bool, default=False
             Draw first-order and total Sobol indices, where there are any, in a panel of their own
             to the right: they may be many times as large as the effects. Needs a new figure.
@@ -122,7 +119,7 @@ class EffectsDisplay(Display):
             raise InputError(
                 "sobol=True draws two panels: leave out ax, or draw a SobolDisplay into it."
             )
-        return self._plot(ax, max_players, sobol=sobol and self._has_indices)
+        return self._plot(ax, max_inputs, sobol=sobol and self._has_indices)
 
     @property
     def _has_indices(self) -> bool:
@@ -132,12 +129,12 @@ class EffectsDisplay(Display):
     def _widths(self, sobol: bool = False) -> tuple[float, ...]:
         return (1.0, _PANEL) if sobol else (1.0,)
 
-    def _size(self, max_players: int, sobol: bool = False) -> tuple[float, float]:
-        return rows_size(min(len(self.names), max_players + 1), 9.5 if sobol else 7.0)
+    def _size(self, max_inputs: int, sobol: bool = False) -> tuple[float, float]:
+        return rows_size(min(len(self.names), max_inputs + 1), 9.5 if sobol else 7.0)
 
-    def _draw(self, ax: Any, max_players: int, sobol: bool = False) -> None:
-        shown = self._largest(max_players)
-        _draw_bars(ax, shown, n_rest=max(0, len(self.names) - max_players))
+    def _draw(self, ax: Any, max_inputs: int, sobol: bool = False) -> None:
+        shown = self._largest(max_inputs)
+        _draw_bars(ax, shown, n_rest=max(0, len(self.names) - max_inputs))
         dress_rows(ax, shown.names)
         _draw_values(ax, shown.effects)
         ax.set_xlabel(_caption(shown), fontsize=9, color=INK)
@@ -153,15 +150,15 @@ class EffectsDisplay(Display):
         arrays = ("low", "high", "first_order", "total", "p_values")
         given = {"effect": self.effects, **{name: getattr(self, name) for name in arrays}}
         columns = {name: array[order] for name, array in given.items() if array is not None}
-        return {"player": [self.names[j] for j in order], **columns}
+        return {"input": [self.names[j] for j in order], **columns}
 
     def __repr__(self) -> str:
-        return f"EffectsDisplay({len(self.names)} players, on {self.target or 'y'})"
+        return f"EffectsDisplay({len(self.names)} inputs, on {self.target or 'y'})"
 
-    def _largest(self, max_players: int) -> EffectsDisplay:
-        """The same display in drawing order, with the players past `max_players` as one."""
+    def _largest(self, max_inputs: int) -> EffectsDisplay:
+        """The same display in drawing order, with the inputs past ``max_inputs`` as one."""
         order = np.argsort(-self.effects, kind="stable")
-        kept, rest = order[:max_players], order[max_players:]
+        kept, rest = order[:max_inputs], order[max_inputs:]
         names = make_labels([self.names[j] for j in kept])
         for k, j in enumerate(kept):
             if self.names[j] in self.members:
@@ -194,20 +191,13 @@ class EffectsDisplay(Display):
 
 def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
     rows = np.arange(len(shown.names))
-    colors = [PALE if pale else BLUE for pale in _unsure(shown)]
+    colors = [BLUE if real else PALE for real in are_significant(shown.p_values, len(rows))]
     if n_rest:
         colors[-1] = GREY
     ax.barh(rows, shown.effects, height=0.68, color=colors, zorder=2)
     if shown.low is not None and shown.high is not None:
         # The interval is that of the raw effect, so it need not be centred on the bar.
         ax.hlines(rows, shown.low, shown.high, color=INK, linewidth=1.3, zorder=4)
-
-
-def _unsure(shown: EffectsDisplay) -> list[bool]:
-    """Which bars are not significantly above 0; none if that was not tested."""
-    if shown.p_values is None:
-        return [False] * len(shown.names)
-    return [bool(p > _ALPHA) for p in shown.p_values]
 
 
 def _draw_values(ax: Any, effects: FloatArray) -> None:
@@ -220,7 +210,7 @@ def _draw_values(ax: Any, effects: FloatArray) -> None:
     ax.set_xlim(left, left + (right - left) / (1 - part))
     digits = decimals(float(np.abs(effects).max(initial=0.0)))
     for row, effect in enumerate(effects):
-        text = f"{effect:z.{digits}f}".replace("-", "−")
+        text = typeset(number_text(effect, digits))
         ax.text(1, row, text, transform=ax.get_yaxis_transform(), ha="right",
                 va="center_baseline", fontsize=9, color=INK)  # fmt: skip
 
@@ -231,13 +221,13 @@ def _caption(shown: EffectsDisplay) -> str:
     digits = decimals(float(np.abs(shown.effects).max(initial=0.0)))
     suffix = "" if np.isnan(together) else f" (all inputs together: {together:.{digits}f})"
     if together <= 0:
-        suffix = " (nothing is explained out of sample)"
+        suffix = " (nothing is explained on held-out rows)"
     key = []
     if shown.low is not None:
         key.append(f"line: {100 * shown.level:g} % interval")
     # A bar that is too short to be seen is not seen to be pale.
     visible = 0.005 * np.abs(shown.effects).max(initial=0.0)
-    pale = zip(_unsure(shown), shown.effects, strict=True)
-    if any(unsure and abs(effect) > visible for unsure, effect in pale):
-        key.append("pale: not significantly above 0")
+    real = are_significant(shown.p_values, len(shown.effects))
+    if (np.abs(shown.effects[~np.array(real, dtype=bool)]) > visible).any():
+        key.append("pale: not significantly above zero")
     return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key))))

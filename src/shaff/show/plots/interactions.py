@@ -1,24 +1,23 @@
-"""Which pairs of inputs tell more together than apart, and which tell the same."""
+"""Which pairs of inputs explain more together than apart, and which share information."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.statistics import by_strongest_pair, symmetric
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.words import decimals, shortened
+from shaff.results.interactions import Interactions
 from shaff.show.plots.display import GRID, INK, Display, dress, set_title
 from shaff.show.plots.labels import make_labels
+from shaff.show.rows import number_text, typeset
 
-if TYPE_CHECKING:
-    from shaff.results.interactions import Interactions
-
-# Numbers are written into the cells of so few players, marks into those of more.
+# Numbers are written into the cells of so few inputs, marks into those of more.
 _WITH_NUMBERS = 12
-# Of pairs that may not interact at all; and how far the colours go, short of the darkest.
+# Opacity of pairs whose interval includes 0; and how far the colours go, short of the darkest.
 _PALE, _DEEPEST = 0.45, 0.8
 # Longer names below the columns are turned.
 _SHORT = 4
@@ -26,16 +25,18 @@ _SHORT = 4
 
 @dataclass(eq=False, repr=False)
 class InteractionsDisplay(Display):
-    """Heat map of interactions; the players of the strongest pairs stand first.
+    """Heat map of interactions; the inputs of the strongest pairs stand first.
 
     Parameters
     ----------
     names : tuple of str
-    values : float array of shape (n_players, n_players)
+    values : float array of shape (n_chosen, n_inputs)
         Symmetric; its diagonal is not drawn.
-    low, high : float arrays of shape (n_players, n_players) or None
-        Intervals; pairs whose interval holds 0 are written in grey, or not marked.
+    low, high : float arrays of shape (n_chosen, n_inputs) or None
+        Intervals; pairs whose interval includes 0 are written in grey, or not marked.
     target : str or None
+    level : float, default=0.95
+        Level of the intervals.
 
     Examples
     --------
@@ -52,32 +53,33 @@ class InteractionsDisplay(Display):
     low: FloatArray | None = None
     high: FloatArray | None = None
     target: str | None = None
+    level: float = 0.95
 
     @classmethod
-    def from_interactions(cls, found: Interactions, level: float = 0.95) -> InteractionsDisplay:
-        """Of the players whose pairs were looked at, with intervals if there are errors."""
+    def from_result(cls, found: Interactions, level: float = 0.95) -> InteractionsDisplay:
+        """Return the picture of the evaluated pairs, with intervals if there are errors."""
         n = len(found.looked_at)
         names = tuple(found.names[j] for j in found.looked_at)
-        display = cls(names, symmetric(found.pair_values, n), target=found.target)
+        display = cls(names, symmetric(found.pair_values, n), target=found.target, level=level)
         if found.pair_errors is not None:
             bounds = found.confidence_interval(level)
             display.low, display.high = (symmetric(bound, n) for bound in bounds)
         return display
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        n = min(len(self.names), max_players)
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        n = min(len(self.names), max_inputs)
         cell = 0.52 if n <= _WITH_NUMBERS else 0.26
         return 4.2 + cell * n, 2.4 + cell * n
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        players = by_strongest_pair(self.values)[:max_players]
-        names = make_labels([self.names[j] for j in players])
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        chosen = by_strongest_pair(self.values)[:max_inputs]
+        names = make_labels([self.names[j] for j in chosen])
         set_title(ax, f"Interactions on {'y' if self.target is None else shortened(self.target)}")
-        if len(players) < 2:
+        if len(chosen) < 2:
             ax.set_axis_off()
-            ax.text(0, 0.5, "one player has no pairs", fontsize=9, color=INK)
+            ax.text(0, 0.5, "one input has no pairs", fontsize=9, color=INK)
             return
-        stairs, sure = _stairs(self.values, players, np.nan), _stairs(self._sure(), players, 1.0)
+        stairs, sure = _stairs(self.values, chosen, np.nan), _stairs(self._sure(), chosen, 1.0)
         top = float(np.nanmax(np.abs(stairs)))
         scale = (top or 1.0) / _DEEPEST
         alpha = np.where(sure > 0, 1.0, _PALE)
@@ -88,19 +90,19 @@ class InteractionsDisplay(Display):
         ax.set_yticks(range(len(names) - 1), names[1:])
         for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
             label.set_parse_math(False)
-        _draw_grid(ax, len(players) - 1)
+        _draw_grid(ax, len(chosen) - 1)
         self._write(ax, stairs, sure > 0, top)
         _draw_key(ax, image, top)
-        ax.set_xlabel(self._caption(players), fontsize=9, color=INK, loc="left")
+        ax.set_xlabel(self._caption(chosen), fontsize=9, color=INK, loc="left")
 
     def _write(self, ax: Any, stairs: FloatArray, sure: BoolArray, top: float) -> None:
-        """Numbers where there is room, else a dot on what is surely not 0."""
+        """Numbers where there is room, else a dot where the interval excludes 0."""
         digits, few = decimals(top), len(stairs) < _WITH_NUMBERS
         for row, column in zip(*np.nonzero(np.isfinite(stairs)), strict=True):
             value, is_sure = float(stairs[row, column]), bool(sure[row, column])
             color = "#666666" if not is_sure else "white" if abs(value) > 0.7 * top else INK
             if few:
-                text = f"{value:z.{digits}f}".replace("-", "−")
+                text = typeset(number_text(value, digits))
                 ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
             elif is_sure and self.low is not None:
                 ax.plot(column, row, "o", markersize=2.5, color=color)
@@ -110,13 +112,13 @@ class InteractionsDisplay(Display):
             return np.ones(self.values.shape, dtype=bool)
         return np.asarray((self.low > 0) | (self.high < 0))
 
-    def _caption(self, players: IntpArray) -> str:
+    def _caption(self, chosen: IntpArray) -> str:
         lines = []
         if self.low is not None:
-            how = "pale" if len(players) <= _WITH_NUMBERS else "no dot"
-            lines.append(f"{how}: may be 0 (95 % interval)")
-        if len(players) < len(self.names):
-            lines.append(f"the {len(players)} of {len(self.names)} players in the strongest pairs")
+            how = "pale" if len(chosen) <= _WITH_NUMBERS else "no dot"
+            lines.append(f"{how}: {100 * self.level:g} % interval includes 0")
+        if len(chosen) < len(self.names):
+            lines.append(f"the {len(chosen)} of {len(self.names)} inputs in the strongest pairs")
         return "\n".join(lines)
 
     def _columns(self) -> dict[str, Any]:
@@ -125,18 +127,18 @@ class InteractionsDisplay(Display):
         one, other = one[order], other[order]
         arrays = {"interaction": self.values, "low": self.low, "high": self.high}
         numbers = {name: a[one, other] for name, a in arrays.items() if a is not None}
-        players = {"one": one, "other": other}
-        return {**{k: [self.names[j] for j in js] for k, js in players.items()}, **numbers}
+        sides = {"input_1": one, "input_2": other}
+        return {**{k: [self.names[j] for j in js] for k, js in sides.items()}, **numbers}
 
     def __repr__(self) -> str:
-        return f"InteractionsDisplay({len(self.names)} players, on {self.target or 'y'})"
+        return f"InteractionsDisplay({len(self.names)} inputs, on {self.target or 'y'})"
 
 
-def _stairs(matrix: FloatArray | BoolArray, players: IntpArray, elsewhere: float) -> FloatArray:
-    """Below the diagonal: rows from the second player on, columns up to the last but one."""
-    n = len(players) - 1
+def _stairs(matrix: FloatArray | BoolArray, chosen: IntpArray, elsewhere: float) -> FloatArray:
+    """Below the diagonal: rows from the second input on, columns up to the last but one."""
+    n = len(chosen) - 1
     stairs, below = np.full((n, n), elsewhere), np.tril_indices(n)
-    stairs[below] = matrix[np.ix_(players, players)][1:, :-1][below]
+    stairs[below] = matrix[np.ix_(chosen, chosen)][1:, :-1][below]
     return stairs
 
 
@@ -152,7 +154,7 @@ def _draw_key(ax: Any, image: Any, top: float) -> None:
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-top, 0, top] if top else [0])
     bar.solids.set_alpha(1)
     digits = decimals(top)
-    words = [f"−{top:.{digits}f}  tell the same", "0", f"{top:.{digits}f}  more together"]
+    words = [f"−{top:.{digits}f}  shared information", "0", f"{top:.{digits}f}  more together"]
     bar.ax.set_yticklabels(words if top else ["0"], fontsize=9, color=INK)
     bar.ax.tick_params(length=0)
     bar.outline.set_visible(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,16 @@ from shaff._util.typing import FloatArray
 from shaff._util.words import listed, shortened
 from shaff.errors import InputError
 from shaff.results.direction import Shape
+from shaff.results.local import LocalEffects
 from shaff.show.plots.display import BLUE, GRID, INK, PALE, Display, dress, set_title
 from shaff.show.plots.swarm import some_rows
-
-if TYPE_CHECKING:
-    from shaff.results.local import LocalEffects
 
 MAX_LEVELS, MAX_LABEL = 12, 14
 
 
 @dataclass(eq=False, repr=False)
 class LocalDependenceDisplay(Display):
-    """The values of one input against the input, a point a row, and their mean.
+    """The values of one input against the input itself, a point per row, and their mean.
 
     Parameters
     ----------
@@ -52,10 +50,12 @@ class LocalDependenceDisplay(Display):
     target: str = "y"
 
     @classmethod
-    def from_local(cls, local: LocalEffects, name: str) -> LocalDependenceDisplay:
-        """Of one player of one output."""
+    def from_result(cls, local: LocalEffects, name: str | None = None) -> LocalDependenceDisplay:
+        """Return the picture of one input, by default that of the largest values."""
+        if name is None:
+            name = local.names[local.order[0]]
         if name not in local.names:
-            raise InputError(f"There is no player {name!r}; there are {listed(local.names)}.")
+            raise InputError(f"There is no input {name!r}; there are {listed(local.names)}.")
         k = local.names.index(name)
         data, values = local.data[:, k], local.values[:, k]
         if np.isnan(data).all():
@@ -64,10 +64,10 @@ class LocalDependenceDisplay(Display):
         shape = None if levels else Shape.of(data, values, local.negligible)
         return cls(name, data, values, levels, shape, local.target_name)
 
-    def _size(self, max_players: int) -> tuple[float, float]:
+    def _size(self, max_inputs: int) -> tuple[float, float]:
         return 6.4, 4.2
 
-    def _draw(self, ax: Any, max_players: int) -> None:
+    def _draw(self, ax: Any, max_inputs: int) -> None:
         rows = some_rows(len(self.values))
         rows = rows[np.isfinite(self.data[rows]) & np.isfinite(self.values[rows])]
         x = self.data[rows]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import decimals
+from shaff.errors import InputError
+from shaff.results.many import ManyEffects
 from shaff.show.plots.display import INK, Display, dress, set_title
 from shaff.show.plots.labels import make_labels
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
 
 # Cells up to which each has its number.
 _MOST_NUMBERS = 300
@@ -22,16 +20,16 @@ _MOST_NUMBERS = 300
 
 @dataclass(eq=False, repr=False)
 class ManyDisplay(Display):
-    """A table of colours: a row for each result, a column for each player.
+    """A table of colours: a row for each result, a column for each input.
 
     Parameters
     ----------
     labels : tuple of str
-        Of the results.
+        Names of the results.
     names : tuple of str
-        The players, that with the largest mean effect first.
-    effects : float array of shape (n_results, n_players)
-        NaN where a result does not have a player.
+        The inputs, the largest mean effect first.
+    effects : float array of shape (n_results, n_inputs)
+        NaN where a result does not have an input.
 
     Examples
     --------
@@ -47,8 +45,11 @@ class ManyDisplay(Display):
     effects: FloatArray
 
     @classmethod
-    def from_results(cls, results: Mapping[str, EffectsResult]) -> ManyDisplay:
-        """Of results by their labels, which need not have the same players."""
+    def from_result(cls, many: ManyEffects) -> ManyDisplay:
+        """Return the picture of results, which need not have the same inputs."""
+        if not many.results:
+            raise InputError("All of them failed: there is nothing to draw.")
+        results = {many._label(key): result for key, result in many.results.items()}
         names = list(dict.fromkeys(name for result in results.values() for name in result.names))
         effects = np.full((len(results), len(names)), np.nan)
         for row, result in zip(effects, results.values(), strict=True):
@@ -56,17 +57,17 @@ class ManyDisplay(Display):
         order = np.argsort(-np.nanmean(effects, axis=0), kind="stable")
         return cls(tuple(results), tuple(names[j] for j in order), effects[:, order])
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        n_columns = min(len(self.names), max_players)
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        n_columns = min(len(self.names), max_inputs)
         return 3.0 + 0.55 * n_columns, 1.8 + 0.28 * len(self.labels)
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        shown = self.effects[:, :max_players]
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        shown = self.effects[:, :max_inputs]
         dress(ax)
         # Seen on white, and read by colour-blind eyes and in print.
         ax.imshow(shown, aspect="auto", cmap="Blues", vmin=0, vmax=np.nanmax([*shown.flat, 1e-12]))
         ax.set_yticks(range(len(self.labels)), make_labels(list(self.labels)))
-        names = make_labels(list(self.names[:max_players]))
+        names = make_labels(list(self.names[:max_inputs]))
         ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
         for label in (*ax.get_yticklabels(), *ax.get_xticklabels()):
             label.set_parse_math(False)
@@ -87,9 +88,9 @@ class ManyDisplay(Display):
     def _columns(self) -> dict[str, Any]:
         return {
             "result": [label for label in self.labels for _ in self.names],
-            "player": list(self.names) * len(self.labels),
+            "input": list(self.names) * len(self.labels),
             "effect": self.effects.ravel(),
         }
 
     def __repr__(self) -> str:
-        return f"ManyDisplay({len(self.labels)} results, {len(self.names)} players)"
+        return f"ManyDisplay({len(self.labels)} results, {len(self.names)} inputs)"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import shortened
 from shaff.errors import InputError
+from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
     BRIGHT,
     INK,
@@ -23,21 +24,18 @@ from shaff.show.plots.display import (
 )
 from shaff.show.plots.labels import make_labels
 
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-
 
 @dataclass(eq=False, repr=False)
 class OutputsDisplay(Display):
-    """A dot with its interval for each class or output, in one row a player.
+    """A dot with its interval for each class or output, in one row per input.
 
     Parameters
     ----------
     names : tuple of str
-        Players, in drawing order.
-    effects : dict of float arrays of shape (n_players,)
+        Inputs, in drawing order.
+    effects : dict of float arrays of shape (n_inputs,)
         By class or output; at most seven are drawn, those with most explained.
-    low, high : dicts of float arrays of shape (n_players,)
+    low, high : dicts of float arrays of shape (n_inputs,)
         Intervals, where there are any.
     target : str or None
 
@@ -58,10 +56,10 @@ class OutputsDisplay(Display):
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> OutputsDisplay:
-        """Of a result with several classes or outputs."""
+        """Return the picture of a result with several classes or outputs."""
         if result.per_output is None:
             raise InputError("This result has one output only: draw its effects.")
-        columns = {output: result.output_columns(output, level) for output in result.outputs}
+        columns = {output: result._output_columns(output, level) for output in result.outputs}
 
         def ordered(name: str) -> dict[str, FloatArray]:
             return {k: c[name][result.order] for k, c in columns.items() if name in c}
@@ -69,8 +67,8 @@ class OutputsDisplay(Display):
         names = tuple(result.names[j] for j in result.order)
         return cls(names, ordered("effect"), ordered("low"), ordered("high"), result.target)
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        width, height = rows_size(min(len(self.names), max_players))
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        width, height = rows_size(min(len(self.names), max_inputs))
         return width, height * (1 + 0.12 * len(self._shown))
 
     @property
@@ -79,8 +77,8 @@ class OutputsDisplay(Display):
         kept = sorted(explained, key=lambda output: explained[output])[: len(BRIGHT)]
         return [output for output in self.effects if output in kept]
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        rows, shown = np.arange(min(len(self.names), max_players)), self._shown
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        rows, shown = np.arange(min(len(self.names), max_inputs)), self._shown
         offsets = 0.62 * (np.arange(len(shown)) - (len(shown) - 1) / 2) / max(len(shown), 1)
         labels, handles = make_labels(list(shown)), []
         for k, output in enumerate(shown):
@@ -109,7 +107,7 @@ class OutputsDisplay(Display):
         outputs = [output for output in self.effects for _ in self.names]
         columns: dict[str, Any] = {
             "output": outputs,
-            "player": list(self.names) * len(self.effects),
+            "input": list(self.names) * len(self.effects),
         }
         for name, arrays in (("effect", self.effects), ("low", self.low), ("high", self.high)):
             if arrays:
@@ -117,4 +115,4 @@ class OutputsDisplay(Display):
         return columns
 
     def __repr__(self) -> str:
-        return f"OutputsDisplay({len(self.names)} players, {len(self.effects)} outputs)"
+        return f"OutputsDisplay({len(self.names)} inputs, {len(self.effects)} outputs)"

@@ -1,15 +1,16 @@
-"""First-order index, Shapley effect and total index of each player in one row."""
+"""First-order index, Shapley effect and total index of each input in one row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import shortened
 from shaff.errors import InputError
+from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
     BLUE,
     GREY,
@@ -24,20 +25,17 @@ from shaff.show.plots.display import (
 )
 from shaff.show.plots.labels import make_labels
 
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-
 
 @dataclass(eq=False, repr=False)
 class SobolDisplay(Display):
-    """What a player tells alone (first-order index), its fair share (Shapley effect) and what
-    nobody else can tell in its place (total index).
+    """What an input explains alone (first-order index), its fair share (Shapley effect) and what
+    no other input can replace (total index).
 
     Parameters
     ----------
     names : tuple of str
-    effects, first_order, total : float arrays of shape (n_players,)
-        NaN where a player was never evaluated.
+    effects, first_order, total : float arrays of shape (n_inputs,)
+        NaN where an input was never evaluated.
     target : str or None
 
     Examples
@@ -57,10 +55,12 @@ class SobolDisplay(Display):
     target: str | None = None
 
     @classmethod
-    def from_result(cls, result: EffectsResult) -> SobolDisplay:
-        """Of a result that has Sobol indices."""
+    def from_result(cls, result: EffectsResult, level: float = 0.95) -> SobolDisplay:
+        """Return the picture of a result that has Sobol indices."""
         if result.first_order is None or result.total is None:
-            raise InputError("This result has no Sobol indices: they cost too much with many.")
+            raise InputError(
+                "This result has no Sobol indices: they cost too much with many inputs."
+            )
         first, total = result.first_order, result.total
         return cls(result.names, result.effects, first, total, result.target)
 
@@ -69,11 +69,11 @@ class SobolDisplay(Display):
         known = np.flatnonzero(np.isfinite(self.first_order))
         return known[np.argsort(-self.effects[known], kind="stable")]
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        return rows_size(min(len(self._order), max_players))
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        return rows_size(min(len(self._order), max_inputs))
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        chosen = self._order[:max_players]
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        chosen = self._order[:max_inputs]
         first, total = self.first_order[chosen], self.total[chosen]
         draw_indices(ax, first, total, self.effects[chosen])
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
@@ -84,10 +84,10 @@ class SobolDisplay(Display):
     def _columns(self) -> dict[str, Any]:
         arrays = {"first_order": self.first_order, "effect": self.effects, "total": self.total}
         names = [self.names[j] for j in self._order]
-        return {"player": names, **{name: array[self._order] for name, array in arrays.items()}}
+        return {"input": names, **{name: array[self._order] for name, array in arrays.items()}}
 
     def __repr__(self) -> str:
-        return f"SobolDisplay({len(self._order)} players)"
+        return f"SobolDisplay({len(self._order)} inputs)"
 
 
 def draw_indices(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
 from shaff.errors import InputError
+from shaff.results.local import LocalEffects
 from shaff.show.plots.display import BLUE, INK, RED, Display, dress, rows_size, set_title
 from shaff.show.plots.labels import make_labels
-
-if TYPE_CHECKING:
-    from shaff.results.local import LocalEffects
+from shaff.show.rows import typeset
 
 MAX_LABEL = 18
 
@@ -26,16 +25,16 @@ class WaterfallDisplay(Display):
     Parameters
     ----------
     names : tuple of str
-        Players, in drawing order.
+        Inputs, in drawing order.
     labels : tuple of str
-        What each has in the row; may be empty.
-    values : float array of shape (n_players,)
+        Their values in the row; may be empty.
+    values : float array of shape (n_inputs,)
     base, prediction : float
-    errors : float array of shape (n_players,) or None
+    errors : float array of shape (n_inputs,) or None
         Standard errors of the values.
     target : str
     row : int
-        Its place in the table.
+        Position of the row in the table.
 
     Examples
     --------
@@ -54,13 +53,15 @@ class WaterfallDisplay(Display):
     errors: FloatArray | None = None
     target: str = "y"
     row: int = 0
+    _default_inputs = 12
 
     @classmethod
-    def from_local(cls, local: LocalEffects) -> WaterfallDisplay:
-        """Of a single row of one output."""
+    def from_result(cls, local: LocalEffects, row: int = 0) -> WaterfallDisplay:
+        """Return the picture of the row at this position."""
+        local = local.take([row])
         values = local.values[0]
         if np.isnan(values).any():
-            raise InputError("This row could not be predicted out of sample: it has no values.")
+            raise InputError("This row has no values: no model was trained without it.")
         order = np.argsort(-np.abs(values), kind="stable")
         return cls(
             tuple(local.names[k] for k in order),
@@ -73,12 +74,12 @@ class WaterfallDisplay(Display):
             int(local.rows[0]),
         )
 
-    def _size(self, max_players: int) -> tuple[float, float]:
-        width, height = rows_size(min(len(self.names), max_players))
+    def _size(self, max_inputs: int) -> tuple[float, float]:
+        width, height = rows_size(min(len(self.names), max_inputs))
         return width, height + 0.5
 
-    def _draw(self, ax: Any, max_players: int) -> None:
-        names, values = self._shown(max_players)
+    def _draw(self, ax: Any, max_inputs: int) -> None:
+        names, values = self._shown(max_inputs)
         ends = self.base + np.cumsum(values)
         starts = np.concatenate([[self.base], ends[:-1]])
         places, colors = np.arange(len(values)), [RED if v > 0 else BLUE for v in values]
@@ -92,13 +93,13 @@ class WaterfallDisplay(Display):
         self._write(ax, places, starts, ends, reach + 0.012 * span)
         self._dress(ax, names, ends, span)
 
-    def _shown(self, max_players: int) -> tuple[list[str], FloatArray]:
+    def _shown(self, max_inputs: int) -> tuple[list[str], FloatArray]:
         """The largest steps, and all others as one."""
         labels = make_labels(list(self.names))
         full = [f"{n} = {v}" if v else n for n, v in zip(labels, self.labels, strict=True)]
-        if len(full) <= max_players:
+        if len(full) <= max_inputs:
             return full, self.values
-        first = max_players - 1
+        first = max_inputs - 1
         rest = f"{counted(len(full) - first, 'other')} together"
         return [*full[:first], rest], np.append(self.values[:first], self.values[first:].sum())
 
@@ -109,7 +110,7 @@ class WaterfallDisplay(Display):
         for place, start, end, gap in zip(places, starts, ends, gaps, strict=True):
             step = end - start
             ax.text(
-                max(start, end) + gap, place, f"{step:+.3g}".replace("-", "−"),
+                max(start, end) + gap, place, typeset(f"{step:+.3g}"),
                 va="center", ha="left", fontsize=8, color=INK, zorder=5,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
@@ -131,11 +132,11 @@ class WaterfallDisplay(Display):
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {
-            "player": list(self.names),
+            "input": list(self.names),
             "data": list(self.labels),
             "value": self.values,
         }
         return columns if self.errors is None else {**columns, "standard_error": self.errors}
 
     def __repr__(self) -> str:
-        return f"WaterfallDisplay(row {self.row}, {len(self.names)} players)"
+        return f"WaterfallDisplay(row {self.row}, {len(self.names)} inputs)"

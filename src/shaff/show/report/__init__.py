@@ -21,16 +21,14 @@ import base64
 import hashlib
 import json
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shaff._util.words import percent, shortened
 from shaff._version import __version__
+from shaff.results.effects import EffectsResult
+from shaff.results.local import LocalEffects
 from shaff.show.report.local import with_local
 from shaff.show.report.sections import embedded, header, table
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-    from shaff.results.local import LocalEffects
 
 __all__ = ["render"]
 
@@ -38,25 +36,22 @@ __all__ = ["render"]
 def render(
     result: EffectsResult, title: str | None = None, local: LocalEffects | None = None
 ) -> str:
-    """The page of a result, and of single rows if they are given.
+    """Return the page of a result, and of single rows if they are given.
 
     Examples
     --------
+    >>> from shaff.results._example import example
     >>> from shaff.show.report import render
-    >>> from shaff.results.effects import EffectsResult
-    >>> result = EffectsResult(
-    ...     names=("<age>",), effects=[0.4], raw_effects=[0.4], explained_variance=0.4, n_rows=442,
-    ...     n_subsets=4, estimator="forest", design="exhaustive", solver="least_squares")
-    >>> page = render(result)
+    >>> page = render(example(names=("<age>", "bmi")))
     >>> page.startswith("<!doctype html>"), "<age>" in page
     (True, False)
     """
     environment = _environment()
-    players = table(result)
+    lines = table(result)
     sections = [
         {"id": section.id, "title": section.title, "html": _fill(environment, section.id, values)}
         for section in with_local(local)
-        if (values := section.values(result, players)) is not None
+        if (values := section.values(result, lines)) is not None
     ]
     style, script = _asset("report.css"), _asset("report.js")
     return str(
@@ -67,7 +62,7 @@ def render(
             script=_as_is(script),
             header=header(result),
             sections=sections,
-            data=_as_is(_inert(embedded(result, players))),
+            data=_as_is(_inert(embedded(result, lines))),
             version=__version__,
         )
     )

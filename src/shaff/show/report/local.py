@@ -1,30 +1,29 @@
-"""What a report says of single rows: all of them at a glance, and some of them step by step."""
+"""Single rows in a report: all of them at a glance, and some of them step by step."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import shortened
+from shaff.results.local import LocalEffects
 from shaff.show.plots.swarm import ranks, swarm
 from shaff.show.report.scales import nice_ticks
 from shaff.show.report.sections import NAME, SECTIONS, Section
+from shaff.show.rows import number_text, typeset
 
-if TYPE_CHECKING:
-    from shaff.results.local import LocalEffects
-
-# Points are what weighs: rows and players that are drawn; rows that are told step by step.
-SWARM_ROWS, SWARM_PLAYERS, TOLD_ROWS, STEPS = 300, 15, 12, 10
+# Points make the file large: rows and inputs that are drawn, rows that are shown step by step.
+SWARM_ROWS, SWARM_INPUTS, STEP_ROWS, STEPS = 300, 15, 12, 10
 # A picture of this size, in which names have the left part.
 LEFT, WIDTH, ROW = 150, 760, 34
 TINTS = 6
 
 
 def with_local(local: LocalEffects | None) -> tuple[Section, ...]:
-    """The sections of a page, those of single rows after those of all rows.
+    """Return the sections of a page, those of single rows after those of all rows.
 
     Examples
     --------
@@ -51,29 +50,29 @@ def _section(local: LocalEffects, *_: Any) -> dict[str, Any]:
         "n_more_outputs": len(outputs) - 1,
         "base": _number(shown.base, _digits(shown)),
         "swarm": _swarm(shown) if shown.n_rows > 1 else None,
-        "rows": [_row(shown, k) for k in range(min(shown.n_rows, TOLD_ROWS))],
-        "n_left": max(shown.n_rows - TOLD_ROWS, 0),
+        "rows": [_row(shown, k) for k in range(min(shown.n_rows, STEP_ROWS))],
+        "n_left": max(shown.n_rows - STEP_ROWS, 0),
         "notes": local.notes,
     }
 
 
 def _digits(local: LocalEffects) -> int:
-    """So many that the largest value has three or four."""
+    """Digits after the point, so that the largest value has three or four in all."""
     top = float(np.nanmax(np.abs(local.values), initial=0.0))
     size = int(np.floor(np.log10(top))) if top > 0 else 0
     return max(3 - size if size >= 0 else 2 - size, 0)
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:z.{digits}f}".replace("-", "−")
+    return typeset(number_text(value, digits))
 
 
 def _swarm(local: LocalEffects) -> dict[str, Any]:
-    """Points of the picture, player by player, each with a tint."""
+    """Points of the picture, input by input, each with a tint."""
     rows = np.unique(np.linspace(0, local.n_rows - 1, SWARM_ROWS).astype(np.intp))
     rows = rows[np.isfinite(local.predictions[rows])]
-    players = local.order[:SWARM_PLAYERS]
-    values = local.values[np.ix_(rows, players)]
+    inputs = local.order[:SWARM_INPUTS]
+    values = local.values[np.ix_(rows, inputs)]
     top = max(float(np.abs(values).max(initial=0.0)), 1e-12)
     middle, half = LEFT + (WIDTH - LEFT) / 2, (WIDTH - LEFT) / 2 - 8
     lines = [
@@ -84,7 +83,7 @@ def _swarm(local: LocalEffects) -> dict[str, Any]:
                 local, rows, int(j), values[:, k] / top * half + middle, 18 + ROW * k
             ),
         }
-        for k, j in enumerate(players)
+        for k, j in enumerate(inputs)
     ]
     ticks = [t for t in nice_ticks(top) if t <= top]
     marks = sorted({*ticks, *(-t for t in ticks)})
@@ -96,15 +95,15 @@ def _swarm(local: LocalEffects) -> dict[str, Any]:
         "width": WIDTH,
         "height": 18 + ROW * len(lines) + 14,
         "n_shown": len(rows),
-        "n_players": len(players),
-        "n_hidden": len(local.names) - len(players),
+        "n_inputs": len(inputs),
+        "n_hidden": len(local.names) - len(inputs),
     }  # fmt: skip
 
 
 def _points(
-    local: LocalEffects, rows: Any, player: int, places: FloatArray, height: float
+    local: LocalEffects, rows: Any, position: int, places: FloatArray, height: float
 ) -> list[tuple[float, float, str]]:
-    tint = ranks(local.data[rows, player], local.names[player] in local.levels)
+    tint = ranks(local.data[rows, position], local.names[position] in local.levels)
     offsets = swarm(places) * (ROW * 0.9)
     names = ["t" if np.isnan(t) else f"t{min(int(TINTS * t), TINTS - 1)}" for t in tint]
     return [

@@ -8,15 +8,15 @@
   const BARS = bars.filter((bar) => !bar.classList.contains("tail")).length;
   const section = $("effects");
   document.documentElement.classList.add("js");
-  let order = data.players.map((_, k) => k), key = "effect", down = true;
+  let order = data.inputs.map((_, k) => k), key = "effect", down = true;
 
   document.querySelectorAll(".tools").forEach((tools) => { tools.hidden = false; });
 
   // Order ---------------------------------------------------------------------------------------
   const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
-  const bestRank = (k) => parseInt(data.players[k].ranks, 10) || Infinity;
+  const bestRank = (k) => parseInt(data.inputs[k].ranks, 10) || Infinity;
   function compare(a, b) {
-    if (key === "name" || key === "direction") return words.compare(data.players[a][key], data.players[b][key]);
+    if (key === "name" || key === "direction") return words.compare(data.inputs[a][key], data.inputs[b][key]);
     if (key === "ranks") return bestRank(a) - bestRank(b);
     const values = data.columns[key];
     return values[a] - values[b];
@@ -24,7 +24,7 @@
   // What was not computed stands last whichever way the order goes.
   const lacks = (k) => key in data.columns && data.columns[key][k] === null;
   function arrange() {
-    order = data.players.map((_, k) => k).sort((a, b) =>
+    order = data.inputs.map((_, k) => k).sort((a, b) =>
       lacks(a) - lacks(b) || (down ? -1 : 1) * compare(a, b) || a - b);
     const others = $("others");
     list.append(...order.map((k) => bars[k]), ...(others ? [others] : []));
@@ -64,22 +64,22 @@
   function find() {
     const wanted = $("filter").value.trim().toLocaleLowerCase();
     let found = 0;
-    data.players.forEach((player, k) => {
-      const names = [player.name, ...player.members];
+    data.inputs.forEach((input, k) => {
+      const names = [input.name, ...input.members];
       const fits = names.some((name) => name.toLocaleLowerCase().includes(wanted));
       bars[k].classList.toggle("out", !fits);
       rows[k].classList.toggle("out", !fits);
       found += fits;
     });
     section.classList.toggle("filtered", wanted !== "");
-    $("count").textContent = wanted ? `${found} of ${data.players.length} inputs` : "";
+    $("count").textContent = wanted ? `${found} of ${data.inputs.length} inputs` : "";
     rove();
   }
   $("filter").addEventListener("input", find);
   $("all")?.addEventListener("click", (event) => {
     const all = section.classList.toggle("all");
     event.target.setAttribute("aria-pressed", String(all));
-    event.target.textContent = all ? `Show the first ${BARS}` : `Show all ${data.players.length}`;
+    event.target.textContent = all ? `Show the first ${BARS}` : `Show all ${data.inputs.length}`;
     rove();
   });
 
@@ -106,19 +106,19 @@
   const tip = $("tip");
   const facts = [["effect", "effect"], ["share", "share of what is explained"],
     ["interval", "95\u202f% interval"], ["ranks", "rank"], ["p_value", "p"],
-    ["alone", "alone"], ["irreplaceable", "irreplaceable"], ["direction", "direction"]];
+    ["first_order", "alone"], ["total", "irreplaceable"], ["direction", "direction"]];
   const short = (text, n) => (text.length <= n ? text : `${text.slice(0, n / 2)}…${text.slice(-n / 2)}`);
   const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
   function show(button) {
-    const player = data.players[Number(button.parentElement.dataset.place)];
-    const name = element("strong", short(player.name, 300));
+    const input = data.inputs[Number(button.parentElement.dataset.place)];
+    const name = element("strong", short(input.name, 300));
     name.dir = "auto";
     const table = document.createElement("dl");
-    facts.filter(([field]) => player[field] !== "–").forEach(([field, text]) => {
-      table.append(element("dt", text), element("dd", player[field]));
+    facts.filter(([field]) => input[field] !== "–").forEach(([field, text]) => {
+      table.append(element("dt", text), element("dd", input[field]));
     });
-    const members = player.members.length
-      ? [element("div", `of: ${short(player.members.join(", "), 200)}`)] : [];
+    const members = input.members.length
+      ? [element("div", `of: ${short(input.members.join(", "), 200)}`)] : [];
     tip.replaceChildren(name, table, ...members);
     tip.hidden = false;
     button.setAttribute("aria-describedby", "tip");
@@ -156,10 +156,10 @@
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   function csv() {
     const names = Object.keys(data.columns), directed = data.result.directions;
-    const said = (player) => (directed ? [directed[player.name] ?? ""] : []);
-    const lines = data.players.map((player, k) => [quoted(safe(player.name)),
-      ...names.map((name) => data.columns[name][k] ?? ""), ...said(player)].join(","));
-    return [["player", ...names, ...(directed ? ["direction"] : [])].join(","), ...lines].join("\r\n") + "\r\n";
+    const said = (input) => (directed ? [directed[input.name] ?? ""] : []);
+    const lines = data.inputs.map((input, k) => [quoted(safe(input.name)),
+      ...names.map((name) => data.columns[name][k] ?? ""), ...said(input)].join(","));
+    return [["input", ...names, ...(directed ? ["direction"] : [])].join(","), ...lines].join("\r\n") + "\r\n";
   }
   $("csv").addEventListener("click", () => save("\ufeff" + csv(), "text/csv;charset=utf-8", "csv"));
   $("json").addEventListener("click", () =>

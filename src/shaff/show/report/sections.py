@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,20 +13,27 @@ from shaff._util.statistics import by_strongest_pair, symmetric
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, decimals, percent, shortened
 from shaff.data.summary import ColumnSummary, cluster_order
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
 from shaff.show import sentences
 from shaff.show.report.scales import nice_ticks
-from shaff.show.text import p_value_text
-
-if TYPE_CHECKING:
-    from shaff.results.effects import EffectsResult
-    from shaff.results.interactions import Interactions
+from shaff.show.rows import (
+    NONE,
+    Row,
+    effect_digits,
+    known_columns,
+    number_text,
+    pair_rows,
+    rows,
+    share_text,
+    typeset,
+)
 
 LEVEL = 0.95
 # Bars that are shown at first, columns of the matrix, pairs of columns that are listed.
 BARS, MATRIX, PAIRS = 20, 40, 12
 NAME = 48
-NONE = "–"  # was not computed
-# Past so many players their covariances and associations would outweigh the rest of the page.
+# Past so many inputs their covariances and associations would outweigh the rest of the page.
 HEAVY = 60
 MAX_OUTPUTS = 12
 _WORTH_SAYING, _FAINT = 0.1, 0.05
@@ -34,144 +41,78 @@ ERRORS = {
     "data": ("The rows are a sample", "other rows would give other effects; more rows help"),
     "design": ("Not every subset was evaluated", "more subsets help"),
     "ensemble": ("Finitely many trees", "more trees help"),
-    "algorithm": ("The luck of splits and seeds", "more rows help, or several runs"),
+    "algorithm": ("Random splits and seeds", "more rows help, or several runs"),
 }
 
 
-class Player(NamedTuple):
-    """One input as the page shows it; numbers are formatted, and all else is as for a screened one.
+class Line(NamedTuple):
+    """One input as the page shows it.
 
     ``bar``, ``low`` and ``high`` are per cent of the width of the chart; ``spark`` holds the points
-    of a small curve.
+    of a small curve, ``said`` the bar in words, for those who hear the page.
     """
 
-    place: int
-    name: str
+    row: Row
     label: str
     members: tuple[str, ...]
     said: str
-    effect: str = "screened"
-    share: str = NONE
-    interval: str = NONE
-    error: str = NONE
-    p_value: str = NONE
-    alone: str = NONE
-    irreplaceable: str = NONE
-    ranks: str = NONE
-    direction: str = NONE
-    spark: str = ""
-    is_unsure: bool = True
-    bar: float = 0.0
-    low: float | None = None
-    high: float | None = None
+    spark: str
+    bar: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, eq=False)
-class Players:
+class Lines:
     """The inputs of a result, the largest effect first, and the scale that they are drawn on.
 
     Parameters
     ----------
-    rows : list of Player
+    lines : list of Line
     ticks : list of (per cent of the width, text)
     columns : dict of bool
         Which of the optional columns the table has.
     """
 
-    rows: list[Player]
+    lines: list[Line]
     ticks: list[tuple[float, str]]
     columns: dict[str, bool]
 
 
-def table(result: EffectsResult) -> Players:
-    """All that is said of each input."""
-    numbers = _Numbers(result)
-    rows = [numbers.player(place, int(j)) for place, j in enumerate(result.order)]
-    columns = {
-        "interval": numbers.interval is not None,
-        "p_value": result.p_values is not None,
-        "alone": result.first_order is not None,
-        "direction": bool(result.directions),
-    }
-    return Players(rows, numbers.ticks(), columns)
+def table(result: EffectsResult) -> Lines:
+    """Return all that the page says of each input."""
+    shown = [row.typeset() for row in rows(result, LEVEL, ranks=True)]
+    top = max(max((max(row.bar, row.high) for row in shown), default=0.0), 1e-12)
+    ticks = nice_ticks(top)
+    top = max(top, ticks[-1])
+    digits = max(len(f"{tick:.9g}".partition(".")[2]) for tick in ticks)
+    columns = known_columns(result)
+    groups = {} if result.data is None else result.data.groups
+    lines = [_line(result, row, top, groups.get(row.name, ())) for row in shown]
+    return Lines(lines, [(_width(t, top), f"{t:.{digits}f}") for t in ticks], columns)
 
 
-class _Numbers:
-    """Formats the numbers of one result, all in the same way."""
+def _line(result: EffectsResult, row: Row, top: float, members: tuple[str, ...]) -> Line:
+    label = shortened(row.name, NAME)
+    has_line = result.standard_errors is not None and not row.is_screened
+    return Line(
+        row=row,
+        label=label,
+        members=members,
+        said=_said(label, row),
+        spark="" if row.is_screened else _spark(result, row.name),
+        bar=_width(row.bar, top),
+        low=_width(row.low, top) if has_line else None,
+        high=_width(row.high, top) if has_line else None,
+    )
 
-    def __init__(self, result: EffectsResult) -> None:
-        self.result = result
-        self.digits = decimals(float(result.effects.max(initial=0.0)))
-        self.p = None if result.p_values is None else result.null_test()
-        self.groups = {} if result.data is None else result.data.groups
-        highest, self.interval = result.effects, None
-        if result.standard_error is not None:
-            self.interval = result.confidence_interval(LEVEL, "nonnegative")
-            self.ranks = result.rank_intervals(LEVEL)
-            highest = np.maximum(highest, self.interval.high)
-        top = max(float(highest.max(initial=0.0)), 1e-12)
-        self._ticks = nice_ticks(top)
-        self.top = max(top, self._ticks[-1])
 
-    def ticks(self) -> list[tuple[float, str]]:
-        digits = max(len(f"{tick:.9g}".partition(".")[2]) for tick in self._ticks)
-        return [(round(100 * t / self.top, 2), f"{t:.{digits}f}") for t in self._ticks]
-
-    def number(self, value: float) -> str:
-        return NONE if np.isnan(value) else f"{value:z.{self.digits}f}".replace("-", "−")
-
-    def at(self, array: FloatArray | None, j: int) -> str:
-        return NONE if array is None else self.number(float(array[j]))
-
-    def width(self, value: float) -> float:
-        return round(100 * float(np.clip(value / self.top, 0.0, 1.0)), 2)
-
-    def player(self, place: int, j: int) -> Player:
-        result, name = self.result, self.result.names[j]
-        label = shortened(name, NAME)
-        player = Player(place, name, label, self.groups.get(name, ()), f"{label}: screened")
-        if result.is_screened[j]:
-            return self._with_bound(player, j)
-        player = player._replace(
-            effect=self.at(result.effects, j),
-            share=percent(float(result.shares[j])) if result.explained_variance > 0 else NONE,
-            alone=self.at(result.first_order, j),
-            irreplaceable=self.at(result.total, j),
-            direction=(result.directions or {}).get(name, NONE),
-            spark=_spark(result, name),
-            bar=self.width(float(result.effects[j])),
-            is_unsure=self.p is not None and bool(self.p[j] > 0.05),
-            **self._certainty(j),
-        )
-        return player._replace(said=_said(player))
-
-    def _with_bound(self, player: Player, j: int) -> Player:
-        """A screened input, with the most that it may have if that is known."""
-        if self.result.others is None or self.interval is None:
-            return player
-        most = f"at most {self.number(float(self.result.upper_bound(LEVEL)[j]))}"
-        return player._replace(interval=most, said=f"{player.said}, {most}")
-
-    def _certainty(self, j: int) -> dict[str, Any]:
-        """Interval, error, rank and p-value, where there are any."""
-        known: dict[str, Any] = {}
-        if self.p is not None:
-            known["p_value"] = "< 0.001" if self.p[j] < 0.001 else f"{self.p[j]:.3f}"
-        if self.interval is not None:
-            low, high = (float(bound[j]) for bound in self.interval)
-            best, worst = (int(rank[j]) for rank in self.ranks)
-            known.update(
-                interval=f"{self.number(low)} to {self.number(high)}",
-                low=self.width(low),
-                high=self.width(high),
-                error=self.at(self.result.standard_error, j),
-                ranks=str(best) if best == worst else f"{best}–{worst}",
-            )
-        return known
+def _width(value: float, top: float) -> float:
+    return round(100 * float(np.clip(value / top, 0.0, 1.0)), 2)
 
 
 def _spark(result: EffectsResult, name: str) -> str:
-    """Points of a player's curve in a box of 64 by 18, for an SVG; none where nothing happens."""
+    """Points of a curve in a box of 64 by 18, for an SVG; none where nothing happens."""
     curves, directions = result.curves or {}, result.directions or {}
     if name not in curves or directions.get(name) == "none":
         return ""
@@ -181,27 +122,27 @@ def _spark(result: EffectsResult, name: str) -> str:
     return " ".join(f"{2 + 60 * a:.1f},{2 + 14 * b:.1f}" for a, b in zip(across, up, strict=True))
 
 
-def _said(player: Player) -> str:
-    """A bar in words, for those who hear the page."""
-    parts = [f"{player.label}: effect {player.effect}"]
-    if player.share != NONE:
-        parts.append(f"{player.share} of what is explained")
-    if player.interval != NONE:
-        parts.append(f"95 % interval {player.interval}")
-    if player.direction != NONE:
-        parts.append(f"direction {player.direction}")
-    return ", ".join(parts)
+def _said(label: str, row: Row) -> str:
+    if row.is_screened:
+        return f"{label}: screened" + ("" if row.interval == NONE else f", {row.interval}")
+    parts = (
+        (row.share, f"{row.share} of what is explained"),
+        (row.interval, f"95 % interval {row.interval}"),
+        (row.direction, f"direction {row.direction}"),
+    )
+    known = [text for value, text in parts if value != NONE]
+    return ", ".join([f"{label}: effect {row.effect}", *known])
 
 
 # The sections, in order -----------------------------------------------------------------------
 
 
 class Section(NamedTuple):
-    """A part of the page; ``values`` fills the template of its name, or says None: left out."""
+    """A part of the page; ``values`` fills the template of its name, or is None: left out."""
 
     id: str
     title: str
-    values: Callable[[EffectsResult, Players], dict[str, Any] | None]
+    values: Callable[[EffectsResult, Lines], dict[str, Any] | None]
 
 
 def header(result: EffectsResult) -> dict[str, Any]:
@@ -226,31 +167,28 @@ def _facts(result: EffectsResult) -> list[tuple[str, str]]:
     p = len(result.names)
     facts = [(f"{result.n_rows:,}".replace(",", "\u202f"), "rows"), (str(p), "inputs")]
     if result.p_values is not None:
-        sure = int((result.null_test() < 0.05).sum())
-        facts.append((str(sure), "with an effect that is surely above 0"))
+        n_real = int((result.null_test() < 0.05).sum())
+        facts.append((str(n_real), "with an effect significantly above 0"))
     return facts
 
 
-def effects(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def effects(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """Chart and table."""
-    rest = result.effects[result.order[BARS:]]
-    digits = decimals(float(result.effects.max(initial=0.0)))
+    rest = float(result.effects[result.order[BARS:]].sum())
     return {
-        "players": players.rows,
-        "ticks": players.ticks,
-        "columns": players.columns,
+        "lines": lines.lines,
+        "ticks": lines.ticks,
+        "columns": lines.columns,
         "bars": BARS,
-        "n_rest": len(rest),
-        "rest": f"{float(rest.sum()):.{digits}f}",
-        "rest_share": percent(float(rest.sum()) / result.explained_variance)
-        if result.explained_variance > 0
-        else NONE,
-        "any_unsure": any(player.is_unsure and player.bar > 0.5 for player in players.rows),
+        "n_rest": max(len(lines.lines) - BARS, 0),
+        "rest": number_text(rest, effect_digits(result)),
+        "rest_share": typeset(share_text(float(result.shares[result.order[BARS:]].sum()))),
+        "any_pale": any(not line.row.is_significant and line.bar > 0.5 for line in lines.lines),
         "target": shortened(result.target_name, 60),
     }
 
 
-def outputs(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def outputs(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """Effects on each class or output."""
     if result.per_output is None:
         return None
@@ -281,7 +219,7 @@ def outputs(result: EffectsResult, players: Players) -> dict[str, Any] | None:
     }
 
 
-def dependence(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def dependence(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """The clustered matrix, and the strongest pairs in words."""
     if result.data is None or len(result.data.columns) < 2:
         return None
@@ -301,14 +239,14 @@ def dependence(result: EffectsResult, players: Players) -> dict[str, Any] | None
 
 
 def _side(n_shown: int) -> int:
-    """Of a cell of the matrix, so that few are large and many fit."""
+    """Side of a cell of the matrix: few are large, and many fit."""
     return int(np.clip(480 // n_shown, 14, 28))
 
 
 def _cells(
     strengths: FloatArray, numbers: list[list[str]], labels: list[str]
 ) -> list[dict[str, Any]]:
-    """Cells below the diagonal that are worth a colour; strengths are between -1 and 1."""
+    """Cells below the diagonal that are strong enough for a colour, from -1 to 1."""
     return [
         {
             "x": b,
@@ -349,7 +287,7 @@ def _how(one: ColumnSummary, other: ColumnSummary, association: float) -> str:
     return "by category"
 
 
-def interactions(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """The matrix of those in the strongest pairs, and these pairs as a table."""
     found = result.interactions
     if found is None or len(found.looked_at) < 2:
@@ -365,45 +303,40 @@ def interactions(result: EffectsResult, players: Players) -> dict[str, Any] | No
         "cells": _cells(
             matrix / top, [[f"{v:z.{digits}f}" for v in row] for row in matrix], labels
         ),
-        "pairs": _interacting(found, digits),
+        "pairs": _interacting(found),
         "has_errors": found.pair_errors is not None,
         "n_shown": len(shown),
-        "n_players": len(everyone),
+        "n_inputs": len(everyone),
         "side": _side(len(shown)),
         "notes": found.notes,
     }
 
 
-def _interacting(found: Interactions, digits: int) -> list[dict[str, str]]:
+def _interacting(found: Interactions) -> list[dict[str, str]]:
     """The strongest pairs, number by number."""
-    columns, pairs = found.columns(LEVEL), found.pairs
-
-    def number(name: str, k: int) -> str:
-        return f"{columns[name][k]:z.{digits}f}".replace("-", "−")
-
     return [
         {
-            "one": shortened(found.names[pairs[k, 0]], NAME),
-            "other": shortened(found.names[pairs[k, 1]], NAME),
-            "value": number("interaction", k),
-            "interval": f"{number('low', k)} to {number('high', k)}" if "low" in columns else NONE,
-            "p_value": p_value_text(columns["p_adjusted"][k]) if "low" in columns else NONE,
+            "one": shortened(row.first, NAME),
+            "other": shortened(row.second, NAME),
+            "value": typeset(row.interaction),
+            "interval": typeset(row.interval),
+            "p_value": row.p_value,
         }
-        for k in found.order[:PAIRS]
+        for row in pair_rows(found, LEVEL)[:PAIRS]
     ]
 
 
-def certainty(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def certainty(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """Errors by source, and how the design's error fell."""
-    if result.standard_errors is None:
+    if result.errors_by_source is None:
         return None
-    digits = decimals(float(result.effects.max(initial=0.0))) + 1
+    digits = effect_digits(result) + 1
     kept = ~result.is_screened
     errors = [
         {"what": ERRORS[source][0], "help": ERRORS[source][1],
          "largest": f"{float(error.max(initial=0.0)):.{digits}f}",
          "typical": f"{float(np.median(error[kept])):.{digits}f}"}
-        for source, error in result.standard_errors.items()
+        for source, error in result.errors_by_source.items()
         if error.any()
     ]  # fmt: skip
     return {
@@ -419,7 +352,7 @@ def _all_subsets(result: EffectsResult) -> bool:
 
 
 def _steps(result: EffectsResult, digits: int) -> list[dict[str, Any]]:
-    """Points of the convergence in per cent of the picture, the logarithm of the error upwards."""
+    """Points of the convergence in per cent of the picture, on a logarithmic scale of errors."""
     if result.convergence is None:
         return []
     n, errors = result.convergence.T
@@ -438,7 +371,7 @@ def _steps(result: EffectsResult, digits: int) -> list[dict[str, Any]]:
     ]
 
 
-def data(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def data(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """What was read, and how."""
     summary = result.data
     if summary is None:
@@ -459,7 +392,7 @@ def data(result: EffectsResult, players: Players) -> dict[str, Any] | None:
 def _column(column: ColumnSummary, n_rows: int) -> dict[str, Any]:
     return {
         "name": shortened(column.name, NAME),
-        "player": shortened(column.player, NAME),
+        "input": shortened(column.player, NAME),
         "kind": column.kind,
         "missing": percent(column.n_missing / n_rows, 1) if column.n_missing else "none",
         "n_distinct": column.n_distinct,
@@ -468,14 +401,14 @@ def _column(column: ColumnSummary, n_rows: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def notes(result: EffectsResult, players: Players) -> dict[str, Any] | None:
-    """As they are."""
+def notes(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
+    """The notes as they are."""
     return {"notes": result.notes}
 
 
-def making(result: EffectsResult, players: Players) -> dict[str, Any] | None:
+def making(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     """Settings, versions and the call."""
-    seed = "none was given: another run differs a little"
+    seed = "none was given: another run differs slightly"
     settings = {
         "Model": sentences.model_words(result),
         "Subsets of the inputs evaluated": str(result.n_subsets),
@@ -491,7 +424,7 @@ def making(result: EffectsResult, players: Players) -> dict[str, Any] | None:
 SECTIONS = (
     Section("effects", "Effects", effects),
     Section("outputs", "Each class or output", outputs),
-    # Those of `shaff.show.report.local` come here.
+    # The section of `shaff.show.report.local` comes here.
     Section("dependence", "Which inputs go together", dependence),
     Section("interactions", "Which inputs act together", interactions),
     Section("certainty", "How sure this is", certainty),
@@ -501,19 +434,20 @@ SECTIONS = (
 )
 
 
-def embedded(result: EffectsResult, players: Players) -> dict[str, Any]:
-    """What the script needs: details of each input, and the result to be saved."""
-    light = result
+def embedded(result: EffectsResult, lines: Lines) -> dict[str, Any]:
+    """Return what the script needs: details of each input, and the result to be saved."""
+    # Subsets and weights outweigh the rest of the page, and are in the file of `to_json`.
+    light = replace(result, subsets=None, values=None, weights=None, game_names=())
     if len(result.names) > HEAVY:
-        light = replace(result, covariance=None, data=None, curves=None, interactions=None)
-    keys = ("name", "effect", "share", "interval", "error", "p_value", "alone", "irreplaceable",
+        light = replace(light, covariance=None, data=None, curves=None, interactions=None)
+    keys = ("name", "effect", "share", "interval", "error", "p_value", "first_order", "total",
             "ranks", "direction")  # fmt: skip
-    columns = {name: array[result.order] for name, array in result.columns(LEVEL).items()}
+    columns = {name: array[result.order] for name, array in result._columns(LEVEL).items()}
     return {
         "target": result.target_name,
-        "players": [
-            {**{key: getattr(row, key) for key in keys}, "members": list(row.members)}
-            for row in players.rows
+        "inputs": [
+            {**{key: getattr(line.row, key) for key in keys}, "members": list(line.members)}
+            for line in lines.lines
         ],
         "columns": {
             name: [None if not np.isfinite(v) else float(v) for v in array]

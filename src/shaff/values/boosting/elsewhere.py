@@ -1,4 +1,4 @@
-"""What workers are asked for when boosters grow elsewhere."""
+"""Tasks of the workers when boosters grow elsewhere."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SharedBins:
         self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
 
 
-def grow_more(ground: SharedBins, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
-    """One booster of one fold, from where it was: what a worker is asked for."""
-    there = growth.with_rows(ground.rows[fold][output])
+def grow_more(bins: SharedBins, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
+    """Grow more trees of one booster of one fold: the task of a worker."""
+    there = growth.with_rows(bins.rows[fold][output])
     there.grow(n_trees)
     return there.without_rows()
 
@@ -30,7 +30,7 @@ def grow_more(ground: SharedBins, fold: int, output: int, growth: Growth, n_tree
 def fit_fold(
     data: Problem, fold: int, output: int, native: bool, y: FloatArray, estimator: Any, seed: int
 ) -> Ensemble:
-    """The given booster on one fold, from the data alone: what a worker is asked for."""
+    """Fit the given booster on one fold, from the data alone: the task of a worker."""
     own = in_halves(data.folds(data.seed)[fold], data.row_groups)
     columns = FoldColumns(data, own, native)
     weight = None if data.sample_weight is None else data.sample_weight[own.train]

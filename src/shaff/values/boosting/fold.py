@@ -86,7 +86,7 @@ class FoldColumns:
         return encoded
 
     def other(self, X: FloatArray, output: int) -> FloatArray:
-        """Any other rows."""
+        """Other rows as the booster sees them."""
         encoded = self._fill(X)
         for column, means in self._means.items():
             encoded[:, column] = means.transform(X[:, column])[:, output]
@@ -107,9 +107,9 @@ class BinnedFold:
     Parameters
     ----------
     bins : Bins
-        Of the training rows.
+        Bins of the training rows.
     codes : uint16 array of shape (n_columns, n_rows)
-        Of all rows, training rows first.
+        Codes of all rows, training rows first.
     training : uint8 array of shape (n_columns, n_train)
         The training rows as trees are grown on them.
     """
@@ -120,7 +120,7 @@ class BinnedFold:
 
     @classmethod
     def of(cls, columns: FoldColumns, data: Problem, fold: Fold, output: int) -> BinnedFold:
-        """As the booster of an output sees the columns."""
+        """Bin the columns as the booster of an output sees them."""
         train = columns.training(data.X[fold.train], output)
         weight = None if data.sample_weight is None else data.weight[fold.train]
         bins = Bins.of(train, columns.categorical, weight)
@@ -156,9 +156,9 @@ class Halves:
     n_first : int
         Training rows in the first half; they come first.
     train : float array of shape (n_outputs, n_subsets, n_train)
-        Of each training row by its own half.
+        Residual of each training row by its own half.
     test : float array of shape (n_outputs, n_subsets, 2, n_test)
-        Of the held-out rows by both.
+        Residuals of the held-out rows by both halves.
     """
 
     n_first: int
@@ -167,7 +167,7 @@ class Halves:
 
     @classmethod
     def of(cls, start: FloatArray, n_train: int, n_first: int) -> Halves:
-        """From the residuals of the start, which no half decides."""
+        """Begin with the residuals of the start, which do not depend on the halves."""
         test = np.repeat(start[:, :, None, n_train:], 2, axis=2)
         return cls(n_first, start[:, :, :n_train].copy(), test)
 
@@ -176,7 +176,7 @@ class Halves:
         return Halves(self.n_first, self.train[k], self.test[k])
 
     def of_subsets(self, some: BoolArray) -> Halves:
-        """Of some of the subsets."""
+        """Views on some of the subsets."""
         train, test = (np.ascontiguousarray(part[:, some]) for part in (self.train, self.test))
         return Halves(self.n_first, train, test)
 
@@ -190,7 +190,7 @@ class Halves:
 
 
 def in_halves(fold: Fold, row_groups: npt.NDArray[Any] | None) -> Fold:
-    """The same fold, one half of its training rows before the other."""
+    """Return the same fold with one half of its training rows before the other."""
     first = _in_first_half(fold, row_groups)
     return replace(fold, train=np.concatenate([fold.train[first], fold.train[~first]]))
 
@@ -242,7 +242,7 @@ class BoostingFold:
         return self.start_residual(everything)[output, 0, :n_train].copy()
 
     def set_grown_trees(self, ensembles: list[Ensemble]) -> None:
-        """As `set_trees`, for trees that were grown on the bins of the fold."""
+        """Set trees that were grown on the bins of the fold; see `set_trees`."""
         binned = [self.columns.binned(k) for k in range(len(ensembles))]
         self.codings = [
             Coding.of(ensemble, own.bins.cuts)
@@ -251,7 +251,7 @@ class BoostingFold:
         self._codes = [own.codes for own in binned]
 
     def set_trees(self, ensembles: list[Ensemble]) -> None:
-        """The structure to replay, one ensemble an output."""
+        """Set the trees to replay, one ensemble per output."""
         self.codings = [Coding.of(ensemble) for ensemble in ensembles]
         test = self.data.X[self.fold.test]
         self._codes = [

@@ -1,4 +1,4 @@
-"""Ridge regressions on every subset of columns, from one Gram matrix a fold."""
+"""Ridge regressions on every subset of columns, from one Gram matrix per fold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
+from shaff._util.ridge import usable_scales, weighted_means
 from shaff._util.statistics import normal_scores
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.folds import Fold
@@ -53,7 +54,7 @@ class LinearStart:
 
     Notes
     -----
-    A category is replaced by its mean target, one feature an output: see `MeanTargets`.
+    A category is replaced by its mean target, one feature per output: see `MeanTargets`.
     """
 
     def __init__(
@@ -81,9 +82,9 @@ class LinearStart:
         self.owners = np.concatenate([[owner, owner], [owner[first], owner[second]]], axis=1)
         features = np.hstack(columns)
         total = self._weight.sum()
-        self._mean = _weighted_nanmean(features, self._weight)
-        spread = np.sqrt(_weighted_nanmean((features - self._mean) ** 2, self._weight))
-        self._scale = np.where(spread > 1e-12 * (1 + np.abs(self._mean)), spread, np.inf)
+        self._mean = weighted_means(features, self._weight)
+        spread = np.sqrt(weighted_means((features - self._mean) ** 2, self._weight))
+        self._scale = usable_scales(self._mean, spread)
         if visible is not None:
             self._scale[~visible[owner]] = np.inf
         self.y_mean = self._weight @ self._y / total
@@ -96,7 +97,7 @@ class LinearStart:
 
     @classmethod
     def of(cls, data: Problem, fold: Fold, scale: Scale) -> LinearStart:
-        """On the columns of a problem that the fold may see."""
+        """Fit on the columns of a problem that the fold may see."""
         visible, groups = data.visible(fold.train), data.row_groups
         return cls(data.X, data.y, data.weight, fold, data.categorical, scale, groups, visible)
 
@@ -133,7 +134,7 @@ class LinearStart:
         return self.apply(self.coefficients(masks, penalty), features)
 
     def apply(self, coefficients: FloatArray, features: FloatArray) -> FloatArray:
-        """Predictions by coefficients that are known already, of the same shape."""
+        """Predictions by known coefficients, shape (n_outputs, n_subsets, n_rows)."""
         out = np.empty((coefficients.shape[2], len(coefficients), len(features)))
         # One by one: the bits of a product of matrices depend on how many rows they have, and a
         # value must not depend on the subsets that are evaluated beside it.
@@ -183,9 +184,3 @@ def choose_penalty(
         errors.append(error)
     best = int(np.argmin(errors))
     return PENALTIES[best], errors[best]
-
-
-def _weighted_nanmean(values: FloatArray, weight: FloatArray) -> FloatArray:
-    present = ~np.isnan(values)
-    total = weight @ present
-    return np.asarray(weight @ np.where(present, values, 0.0) / np.maximum(total, 1e-300))

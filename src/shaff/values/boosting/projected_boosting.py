@@ -99,7 +99,7 @@ class ProjectedBoosting:
         The start in use.
     shrinkage_ : float
     n_trees_ : int
-        Trees a fold.
+        Number of trees per fold.
     gains : float array of shape (n_columns,)
         Share of each column in the split gains of boosters grown on y itself.
 
@@ -260,7 +260,7 @@ class ProjectedBoosting:
         return np.array(found, dtype=np.int64).reshape(len(subsets), 1 + len(self.folds))
 
     def over_rows(self, subsets: Subsets) -> BoostingPass:
-        """The same price on rows outside of the data: see `RowPass`."""
+        """Evaluate the subsets on rows outside of the data: see `RowPass`."""
         masks, stops = self._masks(subsets), self._known_stops(subsets)[:, 1:]
         return BoostingPass(self._models, masks, stops, self.shrinkage_, self._cancel)
 
@@ -276,9 +276,9 @@ class ProjectedBoosting:
         # Trees after which a subset stops, for rows that are predicted later.
         self._stops_of: dict[bytes, IntArray] = {}
         self._probes = self._masks(_probes(self.n_players, rng))
-        # Of the probes, with all trees and the shrinkage of growing, where it is known.
+        # Error of the probes with all trees and the shrinkage of growing, where it is known.
         self._grown_error: float | None = None
-        self._ground: SharedBins | None = None
+        self._shared_bins: SharedBins | None = None
 
     def _choose_start(self, name: StartName) -> None:
         """Fix the start; short boosters on the first folds decide between mean and ridge."""
@@ -301,7 +301,7 @@ class ProjectedBoosting:
         self._models = self._new_models(starts[self.start_])
 
     def _start_like(self, other: ProjectedBoosting) -> None:
-        """What another run has chosen, without scouts of its own."""
+        """Take over what another run has chosen, without scouts of its own."""
         self.start_, self.gains, self._booster = other.start_, other.gains, other._booster
         starts = [Start() for _ in self.folds]
         if self.start_ != "constant":
@@ -309,7 +309,7 @@ class ProjectedBoosting:
         self._models = self._new_models(starts)
 
     def _new_models(self, starts: list[Start]) -> list[BoostingFold]:
-        """The first folds, one a start, without a tree yet."""
+        """Models of the first folds, one per start, without any tree yet."""
         n_outputs = self._data.y.shape[1]
         models = []
         for fold, start, columns in zip(self.folds, starts, self._columns, strict=False):
@@ -345,7 +345,7 @@ class ProjectedBoosting:
         return models
 
     def _n_folds_with(self, n_rows: int) -> int:
-        """As few as hold out so many rows, if all do."""
+        """Smallest number of folds that hold out so many rows, or all folds."""
         sizes = np.cumsum([len(fold.test) for fold in self.folds])
         return 1 + int(np.sum(sizes[:-1] < n_rows))
 
@@ -364,7 +364,7 @@ class ProjectedBoosting:
         return scale, starts
 
     def _growths(self, models: list[BoostingFold], booster: HistogramBooster) -> list[list[Growth]]:
-        """One an output, for each fold; no two draw the same columns."""
+        """A growth per output for each fold; no two draw the same columns."""
         outputs = range(self._data.y.shape[1])
         return [
             [model.growth(booster, k, joint_seed(self._seed, fold, k)) for k in outputs]
@@ -405,18 +405,18 @@ class ProjectedBoosting:
             model.set_trees(parts)
 
     def _grow_elsewhere(self, growths: list[list[Growth]], n_trees: int) -> list[Ensemble]:
-        """By workers that have the bins of all folds; a growth goes there and comes back."""
-        if self._ground is None:
-            self._ground = SharedBins(self._columns, self._data.y.shape[1])
+        """Grow trees by workers that have the bins of all folds; a growth goes there and back."""
+        if self._shared_bins is None:
+            self._shared_bins = SharedBins(self._columns, self._data.y.shape[1])
         places = [(fold, k) for fold, parts in enumerate(growths) for k in range(len(parts))]
         tasks = [(fold, k, growths[fold][k].without_rows(), n_trees) for fold, k in places]
-        grown = run_tasks(grow_more, self._ground, tasks, self._data.n_jobs)
+        grown = run_tasks(grow_more, self._shared_bins, tasks, self._data.n_jobs)
         for (fold, k), growth in zip(places, grown, strict=True):
             growths[fold][k] = growth.with_rows(self._columns[fold].binned(k).training)
         return [growth.ensemble for growth in grown]
 
     def _fit_elsewhere(self) -> list[Ensemble]:
-        """By workers that have the data."""
+        """Fit the given boosters by workers that have the data."""
         tasks = [
             (fold, k, model.columns.native, model.target(k), self._estimator, self._seed + k)
             for fold, model in enumerate(self._models)
@@ -461,7 +461,7 @@ class ProjectedBoosting:
         self._parallel(replay, list(zip(self._models, residuals, strict=True)))
 
     def _choose_shrinkage(self) -> float:
-        """Upwards while the error falls, else downwards."""
+        """Choose the shrinkage: go up while the error falls, else down."""
         if self.n_trees_ == 0:
             return GROWING_SHRINKAGE
         models = self._models[: self._n_folds_with(SHRINKAGE_ROWS)]
@@ -524,7 +524,7 @@ class ProjectedBoosting:
         return sorted({round(share * self.n_trees_) for share in shares})
 
     def _waves(self, n_subsets: int) -> list[slice]:
-        """As many subsets at a time as memory holds."""
+        """Slices of the subsets, each as large as memory allows."""
         # Residuals and products, at each stage and in the end; and in each fold those of all rows.
         n_copies = 2 * (len(self._stages) + 1) + 2 * len(self.folds)
         subset_bytes = 8 * self._data.y.size * n_copies
@@ -533,7 +533,7 @@ class ProjectedBoosting:
     def _in_waves(
         self, subsets: Subsets, corrected: bool = False
     ) -> Iterator[tuple[slice, HeldOutResiduals]]:
-        """Some subsets after the other; when they stop is remembered."""
+        """Evaluate the subsets in waves, and remember when they stop."""
         masks = self._masks(subsets)
         for wave in self._waves(len(masks)):
             found = self._held_out(masks[wave], corrected)

@@ -45,7 +45,7 @@ class KeptSteps:
         return sum(steps.nbytes for steps in list(self._kept.values())) >= KEPT_BYTES
 
     def get(self, place: Place, learn: Callable[[int, int], FoldSteps]) -> FoldSteps:
-        """What was learnt, or is now."""
+        """Return what was learnt before, or learn it now."""
         with self._lock:
             own = self._learning.setdefault(place, threading.Lock())
         if place in self._kept:

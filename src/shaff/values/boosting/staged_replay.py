@@ -24,7 +24,7 @@ Parallel = Callable[[Callable[..., Any], list[tuple[Any, ...]]], list[Any]]
 
 @dataclass(frozen=True, eq=False)
 class HeldOutResiduals:
-    """What the folds say of the rows that they hold out; 0 for rows that none does.
+    """Residuals of the rows by the folds that hold them out; 0 for rows that no fold holds out.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class HeldOutResiduals:
     stops : int array of shape (n_subsets, 1 + n_folds)
         The number of trees that is best over all folds; then that of each fold, by the others.
     products : float array of the shape of the residuals, or None
-        Of the residuals by two halves of the training rows.
+        Products of the residuals by two halves of the training rows.
     """
 
     residuals: FloatArray

@@ -22,7 +22,7 @@ class CodedRows(NamedTuple):
     codes : list of code arrays of shape (n_columns, n_rows)
         For the booster of each output.
     features : float array of shape (n_rows, n_features) or None
-        Of the linear start, if there is one.
+        Features of the linear start, if there is one.
     """
 
     codes: list[CodeArray]
@@ -30,17 +30,17 @@ class CodedRows(NamedTuple):
 
 
 class Learnt(NamedTuple):
-    """What a fold has learnt its steps from.
+    """The data that a fold has learnt its steps from.
 
     Parameters
     ----------
-    codings, codes : lists, one an output
+    codings, codes : lists, one entry per output
         The trees, and the training rows in their codes, shape (n_columns, n_train).
     weight : float array of shape (n_learners, n_train)
         Learners are the same trees with other weights of the training rows, such as halves of them.
     shrinkage : float array of shape (n_learners,)
     residual : float array of shape (n_outputs, n_subsets, n_train)
-        Of the start.
+        Residuals of the start.
     """
 
     codings: list[Coding]
@@ -60,7 +60,7 @@ class FoldSteps:
     learnt : Learnt
     masks : bool array of shape (n_subsets, n_columns)
     n_trees : int array of shape (n_subsets,)
-        After which the subsets stop.
+        Number of trees after which each subset stops.
     cancel : Cancel
     """
 
@@ -96,7 +96,7 @@ class FoldSteps:
         return out.transpose(1, 0, 2, 3)
 
     def _at_start(self, rows: CodedRows, n_rows: int) -> FloatArray:
-        """Shape (n_outputs, n_subsets or 1, n_rows)."""
+        """Predictions of the start, shape (n_outputs, n_subsets or 1, n_rows)."""
         if isinstance(self._start, tuple):
             assert rows.features is not None
             linear, coefficients = self._start

@@ -12,7 +12,7 @@ from shaff._util.seeds import draw_seed
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
-from shaff.protocols import Game
+from shaff.protocols import Game, LearnerFacts
 from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_bags
 from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, TreeSample, grow_forest
@@ -23,54 +23,51 @@ from shaff.values.models.fitting import fit_forest
 # Fewer than the paper's: the unbiased error makes up for them.
 # Fewer, and the ensemble error shows; more only takes time (`benchmarks.accuracy`).
 DEFAULT_TREES = 100
-# Trees a fold, where each fold sees columns of its own: no other trees predict its rows.
+# Trees per fold, where each fold sees columns of its own: no other trees predict its rows.
 FOLD_TREES = 20
-NO_SPLITS = (
-    "cv is not used: a forest is measured on the rows out of its bags, which are drawn at random. "
-    'Boosting (estimator="boosting") keeps to it.'
-)
 
 
-def make_forest(problem: Problem, model: Any = None) -> Game:
-    """Grow the forest and project it.
+def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") -> Game:
+    """Grow the forest and project it; ``error`` as in `ProjectedForest`.
 
     Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
     """
     if problem.views is not None:
-        return _grown_by_fold(problem)
+        return _grown_by_fold(problem, error)
     model = paper_forest(DEFAULT_TREES) if model is None else model
     plain = problem.sample_weight is None and problem.row_groups is None
     if not plain or problem.categorical.any():
-        return _projected_game(model, _grown(model, problem), problem)
+        return _projected_game(model, _grown(model, problem), problem, error)
     fitted = fit_forest(model, problem)
-    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem)
+    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem, error)
 
 
 def published_forest(problem: Problem, estimator: Any = None, *, error: str = "plain") -> Game:
-    """The forest of the paper's experiments, with its plain out-of-bag error."""
+    """Make the forest of the paper's experiments, with its plain out-of-bag error."""
     model = paper_forest() if estimator is None else estimator
     if not has_bags(model):
         raise InputTypeError(
             "Projected forests need a forest of scikit-learn with out-of-bag rows, "
             f"not {type(model).__name__}."
         )
-    return make_forest(replace(problem, seed=draw_seed(problem.seed), forest_error=error), model)
+    return make_forest(replace(problem, seed=draw_seed(problem.seed)), model, error)
 
 
-def fitted_forest(model: Any, problem: Problem, rows: str) -> Game:
-    """Out of bag on its training rows; on held-out rows each tree gets a new bag of these."""
+def fitted_forest(model: Any, problem: Problem, rows: str, error: str = "unbiased") -> Game:
+    """Project a fitted forest: out of bag on its training rows; on held-out rows each tree gets a
+    new bag of these."""
     if model.n_features_in_ != problem.X.shape[1]:
         raise InputError(
             f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
         )
     if rows == "training":
-        return _on_training_rows(model, problem)
+        return _on_training_rows(model, problem, error)
     n_trees = np.size(model.estimators_)
     bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
-    return _projected(model, bags, problem)
+    return _projected(model, bags, problem, error)
 
 
-def _on_training_rows(model: Any, problem: Problem) -> Game:
+def _on_training_rows(model: Any, problem: Problem, error: str) -> Game:
     if problem.row_groups is not None:
         raise InputError(
             "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
@@ -81,51 +78,56 @@ def _on_training_rows(model: Any, problem: Problem) -> Game:
     if problem.sample_weight is not None and not drawn_by_weight(model, bags):
         weight = problem.sample_weight
     check_targets(model, problem.y, bags * weight)
-    return _projected(model, bags, problem, weight)
+    return _projected(model, bags, problem, error, weight)
 
 
 def _projected(
     model: Any,
     bags: Any,
     problem: Problem,
+    error: str,
     cell_weight: FloatArray | None = None,
 ) -> Game:
     grown = GrownForest.of_fitted(model, len(problem.X), bags)
-    return _projected_game(model, grown, problem, cell_weight)
+    return _projected_game(model, grown, problem, error, cell_weight)
 
 
 def _projected_game(
     model: Any,
     grown: GrownForest,
     problem: Problem,
+    error: str,
     cell_weight: FloatArray | None = None,
 ) -> Game:
     least = least_leaf(model, len(problem.X))
-    values = ProjectedForest(problem, grown, min_node_size=least, cell_weight=cell_weight)
+    values = ProjectedForest(
+        problem, grown, min_node_size=least, cell_weight=cell_weight, error=error
+    )
     game = Game(values, "forest", grown.gains, grown.forest)
     if problem.has_splits and problem.views is None:
-        return replace(game, notes=(NO_SPLITS,), problem=replace(problem, cv=None))
+        facts = LearnerFacts(ignores_cv=True)
+        return replace(game, facts=facts, problem=replace(problem, cv=None))
     return game
 
 
-def _grown_by_fold(problem: Problem) -> Game:
-    """Trees on the training rows of each fold, split on the columns that it may see.
+def _grown_by_fold(problem: Problem, error: str) -> Game:
+    """Grow trees on the training rows of each fold, split on the columns that it may see.
 
     A row is predicted by the trees of the folds that hold it out: those of others were grown on
     columns that were chosen with its help.
     """
     assert problem.views is not None
-    plots = []
+    samples = []
     for seed in problem.views.seeds:
         for fold in problem.folds(seed):
             rows = np.zeros(len(problem.X), dtype=np.uint16)
             rows[fold.train] = 1
-            plots.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
+            samples.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
     model = paper_forest(FOLD_TREES)
-    return _projected_game(model, _grown(model, problem, plots), problem)
+    return _projected_game(model, _grown(model, problem, samples), problem, error)
 
 
-def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) -> GrownForest:
+def _grown(model: Any, problem: Problem, samples: list[TreeSample] | None = None) -> GrownForest:
     seed = getattr(model, "random_state", None)
     return grow_forest(
         model,
@@ -137,7 +139,7 @@ def _grown(model: Any, problem: Problem, plots: list[TreeSample] | None = None) 
         row_groups=problem.row_groups,
         n_jobs=problem.n_jobs,
         seed=int(seed) if isinstance(seed, int | np.integer) else problem.seed,
-        plots=plots,
+        samples=samples,
     )
 
 

@@ -20,6 +20,8 @@ from shaff.trees.forest import RankedData
 from shaff.trees.growing import GrownForest
 from shaff.values.outcome import Outcome
 
+# How a forest is measured on the rows out of its bags; see `ProjectedForest`.
+ERRORS = ("unbiased", "plain")
 # Fewer blocks make the ensemble error uncertain (`benchmarks.coverage`), larger tasks take memory
 # (`benchmarks.memory`) or leave the cache (`benchmarks.kernel`).
 N_TREE_BLOCKS = 10
@@ -35,16 +37,18 @@ class ProjectedForest:
     ----------
     problem : Problem
         Its weights are those of the rows that v is measured on, and in the cells beside the
-        multiplicity in the bag. Its ``forest_error``: "plain" is the paper's squared error of the
-        finite forest; "unbiased" replaces it by an unbiased estimate of the error of the infinite
-        forest, from products of the errors of different trees, so that far fewer trees do.
+        multiplicity in the bag.
     grown : GrownForest
         Trees, their bags (only trees whose bag lacks it predict a row) and the order in which
         each tree sees the categories of a column.
     min_node_size : float, default=5
         Least in-bag weight of a projected cell.
     cell_weight : float array of shape (n_rows,) or None
-        In the cells, where that is another: 1 if the bags were drawn by weight.
+        Weights of the rows in the cells, where they are others: 1 if the bags were drawn by weight.
+    error : {"unbiased", "plain"}, default="unbiased"
+        "plain" is the paper's squared error of the finite forest. "unbiased" replaces it by an
+        unbiased estimate of the error of the infinite forest, from products of the errors of
+        different trees, so that far fewer trees suffice.
 
     Examples
     --------
@@ -69,11 +73,12 @@ class ProjectedForest:
         *,
         min_node_size: float = 5,
         cell_weight: FloatArray | None = None,
+        error: str = "unbiased",
     ) -> None:
         self.problem, self.forest = problem, grown.forest
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
         # The paper compares with the sample variance.
-        published = problem.forest_error == "plain"
+        published = error == "plain"
         self.outcome = (
             Outcome.of(problem.y, problem.sample_weight) if published else Outcome.left_out(problem)
         )
@@ -84,7 +89,7 @@ class ProjectedForest:
         self.bags = np.ascontiguousarray(grown.bags, dtype=np.uint16)
         self.orders = grown.orders
         self.min_node_size = float(min_node_size)
-        self.error = problem.forest_error
+        self.error = error
         self._ranked = RankedData.from_matrix(self.X)
         self._cuts = self._ranked.cuts(self.forest)
         self._block_counts = [self._count_predictions(trees) for trees in self.tree_blocks]
@@ -115,7 +120,7 @@ class ProjectedForest:
             trees = "two trees" if needed == 2 else "any tree"
             raise InputError(
                 f"No row is out of bag in {trees}: grow more trees"
-                + (', or use forest_error="plain".' if needed == 2 else ".")
+                + (', or use ForestValues(model, error="plain").' if needed == 2 else ".")
             )
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
@@ -155,7 +160,7 @@ class ProjectedForest:
         return np.asarray(self._mean + np.stack(filled))
 
     def _means(self, subsets: Subsets, first_row: int = 0) -> FloatArray:
-        """Of the rows from ``first_row`` on, by the trees that have them out of bag."""
+        """Conditional means of the rows from ``first_row`` on, by trees with them out of bag."""
         columns = subsets.to_columns(self.players, self.X.shape[1])
         is_query = (np.arange(len(self.X)) >= first_row).astype(np.uint8)
         cancel = np.zeros(1, dtype=np.uint8)
@@ -184,6 +189,7 @@ class ProjectedForest:
             GrownForest(self.forest, bags, self.orders),
             min_node_size=self.min_node_size,
             cell_weight=np.append(self.cell_weight, np.zeros(n_new)),
+            error=self.error,
         )
 
     def _known_categories(self, rows: FloatArray) -> FloatArray:
@@ -245,15 +251,15 @@ class ProjectedForest:
         parts = [slice(k, k + size) for k in range(0, len(columns), size)]
         return Values.concatenate(
             [
-                self._price_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences)
+                self._evaluate_sums(columns[k], [(t[k], q[k]) for t, q in sums], influences)
                 for k in parts
             ]
         )
 
-    def _price_sums(
+    def _evaluate_sums(
         self, columns: Subsets, sums: list[tuple[FloatArray, FloatArray]], influences: bool
     ) -> Values:
-        """From the sums over the trees of each block."""
+        """Values from the sums over the trees of each block."""
         total = np.sum([block_total for block_total, _ in sums], axis=0)
         squares = np.sum([block_squares for _, block_squares in sums], axis=0)
         errors, _ = self._errors(total, squares, self._n_predictions)
@@ -269,7 +275,7 @@ class ProjectedForest:
         return replace(evaluated, replicates=np.column_stack(replicates))
 
     def _kept_means(self, total: FloatArray) -> FloatArray:
-        """Of the rows that are kept, from the sums over all trees."""
+        """Conditional means of the rows that are kept, from the sums over all trees."""
         rows = self.outcome.sample
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self._mean + total[:, rows] / self._n_predictions[rows, None])

@@ -15,7 +15,7 @@ from shaff.trees.kinds import is_bagged
 
 
 def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
-    """A clone with our seed and number of jobs wherever the model leaves them open."""
+    """Fit a clone, with our seed and number of jobs wherever the model leaves them open."""
     copy = seeded(model, problem.seed)
     if copy.get_params(deep=False).get("n_jobs", 0) is None:
         copy.set_params(n_jobs=problem.n_jobs)
@@ -25,7 +25,7 @@ def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
 
 
 def fit_forest(model: Any, problem: Problem) -> Any:
-    """As `fit_model` fits a forest of scikit-learn; by workers, if there are any, in parts.
+    """Fit a forest of scikit-learn as `fit_model` does; in parts by workers, if there are any.
 
     Examples
     --------

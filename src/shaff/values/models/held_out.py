@@ -24,7 +24,7 @@ RowArray = npt.NDArray[np.int32]
 class HeldOut:
     """Predictors and, for each, the rows that it has not seen.
 
-    The trees of a bagged forest with their out-of-bag rows, or one model a fold with the fold's
+    The trees of a bagged forest with their out-of-bag rows, or one model per fold with the fold's
     rows. A row is predicted by the average of the predictors that have not seen it; any other
     point by the average of all.
 

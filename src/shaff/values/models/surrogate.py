@@ -35,17 +35,13 @@ def fitted_surrogate(model: Any, problem: Problem, n_labelled: int | None = None
     target = _labels(model, rows)
     labelled = replace(problem, frame=rows, table=replace(problem.table, X=X), target=target)
     labelled.check_varies()
-    game = make_auto(replace(labelled, forest_error="unbiased"))
-    note = (
-        f"Explains the predictions of {type(model).__name__} on {len(X)} rows, through a "
-        "surrogate: the model, not the data."
-    )
-    name, notes = f"surrogate {game.name}", (note, *game.notes)
-    return replace(game, name=name, notes=notes, problem=labelled)
+    game = make_auto(labelled)
+    facts = replace(game.facts, explains_model=type(model).__name__, n_labelled=len(X))
+    return replace(game, name=f"surrogate {game.name}", facts=facts, problem=labelled)
 
 
 def _labels(model: Any, rows: Any) -> Target:
-    """What a model says of rows: one output with two classes, else one for each of its classes."""
+    """Labels that a model gives to rows: one output for two classes, else one for each class."""
     predict = model.predict_proba if is_classifier(model) else model.predict
     labels = np.asarray(predict(rows), dtype=np.float64).reshape(len(rows), -1)
     name, classes = f"the predictions of {type(model).__name__}", None

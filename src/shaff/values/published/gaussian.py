@@ -45,7 +45,7 @@ class GaussianValues(MeanValues):
         By default the forest of the paper.
     conditional : {"gaussian", "copula", "empirical"}
     mean, covariance : arrays of shape (n_columns,) and (n_columns, n_columns), optional
-        Of a known Gaussian distribution; estimated from X by default.
+        Mean and covariance of a known Gaussian distribution; estimated from X by default.
     n_draws : int
         Draws for each row; for "empirical" the largest number of weighted rows.
 

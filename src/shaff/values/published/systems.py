@@ -16,7 +16,7 @@ from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.errors import InputError
-from shaff.protocols import Game, ValueFunction, ValueSetting
+from shaff.protocols import Game, LearnerFacts, ValueFunction, ValueSetting
 from shaff.trees.forest import Forest, read_forest
 
 # Name -> where it is, imported when it is used: a function of a problem.
@@ -31,11 +31,8 @@ SYSTEMS = {
 }
 
 
-ORDERED = "Levels of categories are ordered by their mean of y over all rows, as in ranger."
-
-
 def as_game(made: ValueFunction | Game, name: str) -> Game:
-    """What a setting has made, with a name."""
+    """Return what a setting has made as a game with a name."""
     return made if isinstance(made, Game) else Game(made, name)
 
 
@@ -54,7 +51,7 @@ class PublishedValues(ValueSetting):
     paths_of : scikit-learn forest or None
         A forest to grow beside, for ``design="forest_paths"``.
     note : str
-        For the result.
+        Reference and differences from the publication, for the result.
 
     Examples
     --------
@@ -75,7 +72,7 @@ class PublishedValues(ValueSetting):
 
     @property
     def name(self) -> str:
-        """That of the value function."""
+        """Name of the value function."""
         return self.values
 
     def make(self, problem: Problem) -> Game:
@@ -87,13 +84,12 @@ class PublishedValues(ValueSetting):
         ordered = order_levels(problem)
         game = as_game(function(ordered, **self.options, **model), self.values)
         forest = game.forest if self.paths_of is None else self._grow(ordered)
-        notes = (self.note, ORDERED * bool(problem.categorical.any()))
         return Game(
             game.values,
             self.values,
             forest=forest,
-            notes=tuple(filter(None, notes)),
             encode=partial(_ordered_rows, level_ranks(problem)),
+            facts=LearnerFacts(reference=self.note, orders_levels=bool(problem.categorical.any())),
         )
 
     def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ def held_out_expectation(
     Parameters
     ----------
     held_out : HeldOut
-        Of tree models.
+        Tree models and the rows that they have not seen.
     X : float array of shape (n_train, n_columns)
         The rows that the models were fitted on, and the source of the background.
     known : bool array of shape (n_subsets, n_columns)

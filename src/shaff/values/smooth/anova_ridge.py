@@ -48,7 +48,7 @@ class Model(Protocol):
         ...
 
     def prepare(self, rows: FloatArray) -> Any:
-        """What `apply` wants to know of other rows."""
+        """Return what `apply` needs about other rows."""
         ...
 
     def fit(self, mask: BoolArray, penalty: float) -> Any:
@@ -56,7 +56,7 @@ class Model(Protocol):
         ...
 
     def apply(self, fit: Any, prepared: Any) -> FloatArray:
-        """Its predictions at other rows, shape (n_rows, n_outputs)."""
+        """Predictions of a fit at other rows, shape (n_rows, n_outputs)."""
         ...
 
 
@@ -94,7 +94,7 @@ class AnovaRidge:
         self._allowed = self._allow(products, views)
 
     def _allow(self, products: Sequence[Products], views: BoolArray | None) -> BoolArray:
-        """Features of each fold, or of all in one row."""
+        """Mark the features of each fold; one row if they are the same for all."""
         n_folds = max(len(products), 1 if views is None else len(views))
         allowed = np.ones((n_folds, self.n_features), dtype=bool)
         for k, some in enumerate(products):
@@ -110,7 +110,7 @@ class AnovaRidge:
 
     @property
     def most_in_a_fold(self) -> int:
-        """Number of features of the fold that has most."""
+        """Number of features of the fold that has the most."""
         return int(self._allowed.sum(axis=1).max())
 
     def leave_out(self, mask: BoolArray) -> LeftOut:

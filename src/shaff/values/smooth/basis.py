@@ -149,7 +149,7 @@ class Axes:
 
     @classmethod
     def of(cls, functions: FloatArray, weight: FloatArray, most: int) -> Axes:
-        """At most so many axes, those of the largest variance first."""
+        """Return the axes of the largest variance, in falling order."""
         covariance = functions.T @ (functions * weight[:, None]) / weight.sum()
         values, vectors = np.linalg.eigh(covariance)
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -227,7 +227,7 @@ class Products:
         return np.stack([self.first, self.second, self.left, self.right], axis=1)
 
     def among(self, others: Products) -> BoolArray:
-        """Which of these are others too."""
+        """Return which of these products are in another set too."""
         theirs = {tuple(key) for key in others.keys.tolist()}
         return np.array([tuple(key) in theirs for key in self.keys.tolist()], dtype=bool)
 
@@ -240,7 +240,7 @@ class Products:
         return Products(first, second, left, right, self.variances[kept])
 
     def of_columns(self, columns: BoolArray) -> Products:
-        """Those of two of these columns."""
+        """Products of two of these columns."""
         return self.take(columns[self.first] & columns[self.second])
 
     def values(self, factors: list[FloatArray]) -> FloatArray:
@@ -303,14 +303,14 @@ def pairs_that_matter(
 
 
 def _p_values(t2: FloatArray, pair: IntpArray, use: BoolArray) -> FloatArray:
-    """Of each product's pair."""
+    """P-value of the pair that each product belongs to."""
     total = np.bincount(pair, weights=t2)
     freedom = np.bincount(pair, weights=use)
     return np.asarray(chdtrc(np.maximum(freedom, 1.0), total)[pair])
 
 
 def _squared_t(factors: FloatArray, error: FloatArray, weight: FloatArray) -> FloatArray:
-    """Of the covariance of a residual with each product of two factors."""
+    """Squared t-value of the covariance of a residual with each product of two factors."""
     moment = (factors * (weight * error)[:, None]).T @ factors
     spread = (factors**2 * (weight * error**2)[:, None]).T @ factors**2
     return np.asarray(moment**2 / np.maximum(spread, 1e-300))

@@ -68,7 +68,7 @@ class KernelRidge:
     target : LeaveOutTarget
     categorical : bool array of shape (n_columns,)
     seed : int
-        Of the rows that are landmarks and of those whose likelihood is used.
+        Seed for drawing the landmarks and the rows whose likelihood is used.
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class KernelRidge:
         return [k.functions(x) for k, x in zip(self._kernels, rows.T, strict=True)]
 
     def prepare(self, rows: FloatArray) -> list[list[FloatArray]]:
-        """Of other rows, for each theta and column the factor 1 + theta_j k_j of the kernel between
-        the landmarks and them."""
+        """For each theta and column, the factor 1 + theta_j k_j of the kernel between the
+        landmarks and other rows."""
         functions = zip(self._marks, self._functions_of(rows), strict=True)
         kernels = [mark @ function.T for mark, function in functions]
         return [[1.0 + t * k for t, k in zip(theta, kernels, strict=True)] for theta in self.thetas]
 
     def fit(self, mask: BoolArray, penalty: float) -> list[_KernelFit]:
-        """With each theta."""
+        """Fit a subset with each theta."""
         return [self._fit_theta(mask, penalty, theta) for theta in self.thetas]
 
     def _fit_theta(self, mask: BoolArray, penalty: float, theta: FloatArray) -> _KernelFit:
@@ -171,7 +171,7 @@ class _KernelFit:
     mean: FloatArray
 
     def predict(self, factors: list[FloatArray]) -> FloatArray:
-        """From the factors of the columns, each of shape (n_landmarks, n_rows)."""
+        """Predict from the factors of the columns, each of shape (n_landmarks, n_rows)."""
         if not len(self.columns):
             return np.tile(self.mean, (factors[0].shape[1], 1))
         product = factors[self.columns[0]].copy()
@@ -243,7 +243,7 @@ class Likelihood:
     weight: FloatArray
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """At the logs of all theta, then of the noise."""
+        """Evaluate at the logs of all theta, followed by that of the noise."""
         theta, noise = np.exp(x[:-1]), float(np.exp(x[-1]))
         product = np.ones_like(self.kernels[0])
         for t, k in zip(theta, self.kernels, strict=True):

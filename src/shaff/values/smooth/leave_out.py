@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
+from shaff._util.ridge import penalised_solve
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 
 # Relative to the sum of the weights; the last leaves nothing but the mean.
@@ -27,7 +27,7 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class LeaveOutTarget:
-    """What is predicted, and which rows are left out and judged together.
+    """The outcome to predict, and which rows are left out and judged together.
 
     Parameters
     ----------
@@ -38,8 +38,9 @@ class LeaveOutTarget:
     fold_of : int array of shape (n,)
         What is chosen with y, is chosen for a row by the rows of other folds.
     mean : float array of shape (n_outputs,)
+        Mean of y over all rows, even if ``y`` holds only some of them.
     total : float
-        Mean of y and sum of the weights, over all rows even if these are only some.
+        Sum of the weights of all rows.
     """
 
     y: FloatArray
@@ -74,7 +75,7 @@ class LeaveOutTarget:
         return float(size @ size / size.sum())
 
     def take(self, rows: BoolArray) -> LeaveOutTarget:
-        """Some rows; units must not be divided."""
+        """Return the target of some rows; units must not be divided."""
         units = None if self.unit_of is None else self.unit_of[rows]
         return replace(
             self,
@@ -117,7 +118,7 @@ class Spectrum:
         rows: BoolArray | None = None,
         gram: FloatArray | None = None,
     ) -> Spectrum:
-        """From centred features of shape (n_features, n) and, if known, F' w F."""
+        """Decompose centred features of shape (n_features, n); ``gram`` is F' w F, if known."""
         rows = np.ones(len(target.y), dtype=bool) if rows is None else rows
         if features.shape[0] > features.shape[1] and (target.weight > 0).all():
             return cls._by_rows(features, target, rows)
@@ -129,7 +130,7 @@ class Spectrum:
 
     @classmethod
     def _by_rows(cls, features: FloatArray, target: LeaveOutTarget, rows: BoolArray) -> Spectrum:
-        """Where there are fewer rows than features."""
+        """Decompose in the space of the rows, where these are fewer than the features."""
         root = np.sqrt(target.weight)
         scaled = features * root
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
@@ -155,12 +156,12 @@ class LeftOut:
 
     @classmethod
     def empty(cls, target: LeaveOutTarget) -> LeftOut:
-        """To be filled in, for all penalties."""
+        """Return empty arrays for all penalties, to be filled in."""
         residuals = np.empty((len(PENALTIES), *target.y.shape))
         return cls(residuals, np.empty(residuals.shape[:2]))
 
     def fill(self, rows: BoolArray, part: LeftOut) -> None:
-        """Some rows, as another fit has them."""
+        """Fill in some rows from another fit."""
         self.residuals[:, rows], self.leverages[:, rows] = part.residuals, part.leverages
 
 
@@ -185,7 +186,7 @@ def leave_out(
 def _leave_out_units(
     spectrum: Spectrum, target: LeaveOutTarget, shrink: FloatArray, residuals: FloatArray
 ) -> LeftOut:
-    """The same with rows that go together."""
+    """Residuals and leverages where rows are left out in units."""
     # The mean is one more feature, one that no penalty reaches.
     scores = np.column_stack([np.ones(len(target.y)), spectrum.scores])
     shrink = np.vstack([np.full(shrink.shape[1], 1.0 / target.total), shrink])
@@ -236,8 +237,7 @@ def ridge_slopes(
         return np.zeros((len(features), target.y.shape[1]))
     weighted = features * target.weight
     gram = weighted @ features.T if gram is None else gram
-    ridge = penalty * target.total * np.eye(len(features))
-    return np.asarray(cho_solve(cho_factor(gram + ridge), weighted @ (target.y - target.mean)))
+    return penalised_solve(gram, weighted @ (target.y - target.mean), penalty * target.total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,12 +145,13 @@ class SmoothValues:
         return [(model, self.models[model].fit(mask, penalty)) for model, penalty in chosen]
 
     def _apply(self, fits: list[tuple[int, Any]], prepared: dict[int, Any]) -> FloatArray:
-        """The mean over the divisions into folds."""
+        """Predictions averaged over the divisions into folds."""
         parts = [self.models[model].apply(fit, prepared[model]) for model, fit in fits]
         return np.asarray(np.mean(parts, axis=0))
 
     def _find_models(self, model: ModelName, seed: int) -> list[Model]:
-        """The kernel takes the place of the last, its rival of interactions, if it is better."""
+        """Return the models to choose from; the kernel replaces the last one, which also models
+        interactions, if it is better."""
         X, target, categorical = self._problem.X, self._targets[0], self._problem.categorical
         if self._problem.views is not None:
             # The kernel knows no folds that see different columns.
@@ -169,7 +170,7 @@ class SmoothValues:
         return self._useful([*(models[:-1] if len(models) > 2 else models), kernel])
 
     def _mean_error(self, kernel: KernelRidge, seed: int) -> float:
-        """Over all divisions into folds: relevances found on few rows are a matter of luck."""
+        """Mean error over all divisions into folds: relevances found on few rows vary by chance."""
         X, categorical = self._problem.X, self._problem.categorical
         others = self._targets[1:]
         errors = [self._error(KernelRidge(X, t, categorical, seed), t) for t in others]
@@ -186,7 +187,7 @@ class SmoothValues:
         return np.stack([self._problem.visible(rows) for rows in trained])
 
     def _useful(self, models: list[Model]) -> list[Model]:
-        """Those that are the best for some of a few subsets: the others only cost time."""
+        """Return the models that are best for some of a few subsets: the others only cost time."""
         if self.n_players <= FEW_PLAYERS:
             return models
         rng = np.random.RandomState(self._problem.seed)

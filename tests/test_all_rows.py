@@ -18,7 +18,8 @@ from sklearn.model_selection import KFold
 from shaff import ShapleyEffects, load_result
 from shaff.data.problem import Problem, RawData
 from shaff.data.rows import draw_rows
-from shaff.data.sources.passes import MemoryRows, group_shares
+from shaff.data.sources.blocks import group_shares
+from shaff.data.sources.passes import MemoryRows
 from shaff.data.sources.sampled import UNITS, AllRows, MeasuredRows
 from shaff.errors import InputError
 from shaff.subsets import Subsets
@@ -161,7 +162,7 @@ def test_all_rows_in_memory_and_error_bars_that_shrink():
     for n in (600, 60_000):
         X, y = linear(n, seed=3)
         est = ShapleyEffects(**SETTINGS, max_rows=600, value_rows="all").fit(X, y)
-        errors[n] = est.result_.standard_errors["data"][:3]
+        errors[n] = est.result_.errors_by_source["data"][:3]
     assert_allclose(errors[60_000] * 10, errors[600], rtol=0.35)
     result = est.result_
     assert (result.n_rows, result.n_grown) == (60_000, 600)
@@ -311,7 +312,7 @@ def test_frames_with_categories_groups_and_many_players():
     assert_allclose(effects["x0"], effects["copy"], atol=0.01)
     assert effects["x0"] > 0.3
     assert effects["town"] > 0.08
-    assert result.standard_errors["data"].max() > 0
+    assert result.errors_by_source["data"].max() > 0
 
 
 def test_the_result_is_written_and_read_back(tmp_path):

@@ -1,0 +1,137 @@
+"""The way out: one function that turns the facts of a fit into its frozen result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff.fitting.facts import Facts, Solution
+from shaff.fitting.notes import write_notes
+from shaff.results.effects import EffectsResult
+from shaff.solve.projection import project_to_simplex
+from shaff.uncertainty.inference import Uncertainty
+
+
+def assemble(facts: Facts) -> EffectsResult:
+    """Make the result: the only place where a fit constructs one."""
+    return EffectsResult(
+        names=facts.names,
+        effects=facts.effects,
+        explained_variance=facts.explained_variance,
+        design=facts.settings.design.name,
+        solver=facts.settings.solver.name,
+        target=facts.problem.target.name,
+        notes=write_notes(facts),
+        interchangeable=facts.checks.interchangeable,
+        data=facts.checks.summary,
+        call=facts.provenance.call,
+        versions=facts.provenance.versions,
+        library=facts.provenance.library,
+        **(_of_constant(facts) if facts.solution is None else _of_solution(facts, facts.solution)),
+    )
+
+
+def _of_constant(facts: Facts) -> dict[str, Any]:
+    """An outcome that does not vary: nothing was evaluated."""
+    return {
+        "raw_effects": np.zeros(len(facts.names)),
+        "n_rows": len(facts.problem.X),
+        "n_subsets": 0,
+        "estimator": "none",
+    }
+
+
+def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
+    assert facts.game is not None
+    problem, measured, effects = facts.selection.problem, solution.measured, solution.effects
+    total, shapes, evaluated = solution.total, solution.shapes, solution.evaluated
+    return {
+        "raw_effects": facts.shared(effects.raw),
+        "n_rows": problem.n_measured if measured is None else measured.n_rows,
+        "n_grown": None if measured is None else len(problem.X),
+        "n_subsets": len(evaluated.v),
+        "estimator": facts.game.name,
+        "first_order": facts.first_order,
+        "total": None if total is None else facts.spread(total, np.nan),
+        "random_state": facts.settings.random_state,
+        "per_output": _per_output(facts, solution),
+        "plain_explained_variance": solution.plain_explained_variance,
+        "screened": facts.selection.correlations if facts.has_others else None,
+        "others": _of_others(facts, solution),
+        "convergence": _convergence(facts, solution),
+        "directions": None if shapes is None else {k: s.direction for k, s in shapes.items()},
+        "curves": None if shapes is None else {k: s.curve for k, s in shapes.items()},
+        **({} if solution.errors is None else _of_errors(facts, solution, solution.errors)),
+        "subsets": evaluated.subsets.masks(),
+        "values": evaluated.v,
+        "weights": _weights(solution),
+        "game_names": problem.player_names,
+    }
+
+
+def _of_errors(facts: Facts, solution: Solution, errors: Uncertainty) -> dict[str, Any]:
+    corrected = solution.plain_explained_variance is not None
+    return {
+        "plain_effects": facts.shared(errors.plain) if corrected else None,
+        "per_output_errors": _by_output(facts, errors.by_output),
+        "errors_by_source": {k: facts.shared(e) for k, e in errors.standard_errors.items()},
+        "covariance": facts.covariance,
+        "explained_variance_error": errors.explained_variance_error,
+        "p_values": facts.spread(errors.p_values, 1.0),
+    }
+
+
+def _of_others(facts: Facts, solution: Solution) -> dict[str, float] | None:
+    effects, errors = solution.effects, solution.errors
+    found = {"effect": effects.effects, "raw_effect": effects.raw}
+    if errors is not None:
+        found["plain_effect"] = errors.plain
+        found["standard_error"] = np.sqrt(np.diag(errors.covariance))
+        found["p_value"] = errors.p_values
+    return facts.of_others(**found)
+
+
+def _convergence(facts: Facts, solution: Solution) -> FloatArray | None:
+    """The way of the design's error, with what it came to in the end."""
+    if not solution.trace:
+        return None
+    steps: Iterable[tuple[float, float]] = solution.trace
+    if solution.errors is not None:
+        design = facts.shared(solution.errors.standard_errors["design"]).max()
+        steps = (*steps, (len(solution.evaluated.v), design))
+    return np.array(tuple(steps), dtype=np.float64)
+
+
+def _per_output(facts: Facts, solution: Solution) -> dict[str, FloatArray] | None:
+    """Effects on each output alone: the solution is linear in the values."""
+    v, linear_map = solution.values.by_output, solution.effects.linear_map
+    if v is None or linear_map is None:
+        return None
+    raw = linear_map @ np.vstack([v[1:], v[:1]])
+    parts = [project_to_simplex(raw[:, k], float(v[0, k])) for k in range(v.shape[1])]
+    return _by_output(facts, np.stack(parts, axis=1))
+
+
+def _by_output(facts: Facts, by_output: FloatArray | None) -> dict[str, FloatArray] | None:
+    """Columns of an array of shape (n_players, n_outputs) under the outputs' names."""
+    if by_output is None:
+        return None
+    names = facts.selection.problem.target.outputs
+    names = names or tuple(f"y{k}" for k in range(by_output.shape[1]))
+    return {name: facts.shared(column) for name, column in zip(names, by_output.T, strict=True)}
+
+
+def _weights(solution: Solution) -> FloatArray | None:
+    """The linear map from the values of all evaluated subsets to the raw effects."""
+    linear_map = solution.effects.linear_map
+    if linear_map is None:
+        return None
+    place = {key: k for k, key in enumerate(solution.evaluated.subsets.keys())}
+    # The solver has the full set last, the values have it first.
+    used = [place[key] for key in solution.values.subsets.keys()]
+    weights = np.zeros((len(linear_map), len(place)))
+    np.add.at(weights.T, [*used[1:], used[0]], linear_map.T)
+    return weights

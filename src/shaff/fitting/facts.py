@@ -1,0 +1,203 @@
+"""The facts of one fit, collected on the way: what the result and its notes are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff.data.problem import Problem
+from shaff.data.remarks import Remark
+from shaff.data.sources.sampled import SampledData
+from shaff.data.summary import DataSummary
+from shaff.fitting.all_rows import Measured
+from shaff.fitting.provenance import Provenance
+from shaff.fitting.settings import Settings
+from shaff.protocols import Effects, Game, Values
+from shaff.results.direction import Shape
+from shaff.screening import PlayerSelection
+from shaff.subsets import Subsets
+from shaff.uncertainty.inference import Uncertainty
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What the three steps have found, in the players of the game.
+
+    Parameters
+    ----------
+    effects : Effects
+    values : Values
+        Values of the full set, then of the subsets that the effects were solved from.
+    subsets : Subsets
+        The latter subsets, with the weights of their draws.
+    errors : Uncertainty or None
+        None where the value function has no influences.
+    first_order, total : float arrays of shape (n_players,) or None
+        Sobol indices.
+    shapes : dict of Shape or None
+        Which way the outcome goes as an input grows, by the name of the input.
+    trace : list of (int, float)
+        Evaluations so far, and the largest standard error that the design leaves then.
+    evaluated : Values
+        Every subset that was evaluated, without influences.
+    measured : Measured or None
+        Values over all rows, where the learners were grown on a sample of them.
+    """
+
+    effects: Effects
+    values: Values
+    subsets: Subsets
+    errors: Uncertainty | None
+    first_order: FloatArray | None
+    total: FloatArray | None
+    shapes: dict[str, Shape] | None
+    trace: list[tuple[int, float]]
+    evaluated: Values
+    measured: Measured | None = None
+
+    @property
+    def explained_variance(self) -> float:
+        """The value of all inputs together."""
+        return float(self.values.v[0])
+
+    @property
+    def plain_explained_variance(self) -> float | None:
+        """The same without correction; None where no value was corrected."""
+        return None if self.values.plain is None else float(self.values.plain[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Checks:
+    """What was computed about the data besides the effects. See `shaff.fitting.checks`.
+
+    Parameters
+    ----------
+    interchangeable : tuple of tuples of str
+        Groups of inputs that say nearly the same.
+    summary : DataSummary or None
+    unit : str or None
+        A column whose values look like units that were observed repeatedly.
+    row_numbers, constants : tuples of str
+        Columns that count the rows, and columns that hold one value.
+    tail_share : float
+        Share of the variance of the outcome in the rows farthest from its mean.
+    n_tail : int
+        How many rows these are.
+    linear_explained : float or None
+        What least squares explains of rows that it has not seen; None where it was not asked.
+    """
+
+    interchangeable: tuple[tuple[str, ...], ...] = ()
+    summary: DataSummary | None = None
+    unit: str | None = None
+    row_numbers: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    tail_share: float = 0.0
+    n_tail: int = 0
+    linear_explained: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Everything that is known when a fit ends.
+
+    Arrays of the properties are in the order of the inputs as they were read; those of `solution`
+    in the order of the players, which are the inputs that take part by name, and "all others".
+
+    Parameters
+    ----------
+    settings : Settings
+    problem : Problem
+        The data as they were read.
+    sampled : SampledData
+        How the rows were drawn.
+    provenance : Provenance
+    explains_outcome : bool
+        Whether the outcome is explained, and not what a model predicts in its place.
+    selection : PlayerSelection
+        Which inputs took part by name.
+    game : Game or None
+        None if the outcome is constant; then there is no solution either.
+    solution : Solution or None
+    checks : Checks
+    """
+
+    settings: Settings
+    problem: Problem
+    sampled: SampledData
+    provenance: Provenance
+    explains_outcome: bool
+    selection: PlayerSelection
+    game: Game | None = None
+    solution: Solution | None = None
+    checks: Checks = Checks()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs: columns, or groups of them."""
+        return self.selection.names
+
+    @property
+    def target(self) -> str:
+        """The outcome as a sentence names it."""
+        return self.problem.target.name or "y"
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """How the data were read, by whoever read them."""
+        return (*self.problem.table.remarks, *self.provenance.remarks)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether a screen has put some inputs together."""
+        return len(self.selection.others) > 0
+
+    @property
+    def explained_variance(self) -> float:
+        """The value of all inputs together, 0 for a constant outcome."""
+        return 0.0 if self.solution is None else self.solution.explained_variance
+
+    @cached_property
+    def effects(self) -> FloatArray:
+        """The effects of all inputs; "all others" share theirs in equal parts."""
+        if self.solution is None:
+            return np.zeros(len(self.names))
+        return self.shared(self.solution.effects.effects)
+
+    @cached_property
+    def first_order(self) -> FloatArray | None:
+        """First-order Sobol indices, NaN for inputs that take no part by name."""
+        found = None if self.solution is None else self.solution.first_order
+        return None if found is None else self.spread(found, np.nan)
+
+    @cached_property
+    def covariance(self) -> FloatArray | None:
+        """Covariance of the raw effects of all inputs."""
+        errors = None if self.solution is None else self.solution.errors
+        return None if errors is None else self.sharing @ errors.covariance @ self.sharing.T
+
+    @cached_property
+    def sharing(self) -> FloatArray:
+        """Map from the players to all inputs, shape (n_inputs, n_players)."""
+        n_players = len(self.selection.kept) + self.has_others
+        share = np.zeros((len(self.names), n_players))
+        share[self.selection.kept, np.arange(len(self.selection.kept))] = 1.0
+        share[self.selection.others, -1:] = 1.0 / max(len(self.selection.others), 1)
+        return share
+
+    def shared(self, values: FloatArray) -> FloatArray:
+        """Amounts of the inputs, given those of the players."""
+        return np.asarray(self.sharing @ values)
+
+    def spread(self, values: FloatArray, elsewhere: float) -> FloatArray:
+        """Numbers of the players among all inputs; ``elsewhere`` for the others."""
+        everyone = np.full(len(self.names), elsewhere)
+        everyone[self.selection.kept] = values[: len(self.selection.kept)]
+        return everyone
+
+    def of_others(self, **found: FloatArray) -> dict[str, float] | None:
+        """The numbers of "all others"; None without them."""
+        return {k: float(a[-1]) for k, a in found.items()} if self.has_others else None

@@ -1,0 +1,99 @@
+"""Notes about likely mistakes: what in the data or the result may not be what was meant.
+
+The rules are plain on purpose, with limits that leave healthy tables alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shaff._util.words import column_sentence, counted
+from shaff.fitting.facts import Facts
+
+# One input alone explains this much: more than nature allows, as a rule.
+LEAK = 0.99
+# Effects divide what is explained: below this there is little to divide.
+LITTLE = 0.1
+# The standard error of the largest effect, as a share of it, from which on the order is open.
+UNSURE = 0.25
+# The largest 1 % of the rows make up this much of the variance of y: more than twice as much as in
+# a normal law, and more than in an exponential one (0.22).
+TAIL_SHARE = 0.3
+
+
+def leak(facts: Facts) -> Iterator[str]:
+    """One input explains the outcome nearly perfectly."""
+    alone, y = facts.first_order, facts.target
+    # What a model predicts may well be a function of one input.
+    if alone is None or not facts.explains_outcome or not np.nanmax(alone, initial=0.0) > LEAK:
+        return
+    name = facts.names[int(np.nanargmax(alone))]
+    yield (
+        f"{name!r} alone explains {100 * np.nanmax(alone):.1f} % of {y}: is it {y} in other words, "
+        "or known only after it? Leave it out."
+    )
+
+
+def repeated_unit(facts: Facts) -> Iterator[str]:
+    """A column names units that were observed several times."""
+    name = facts.checks.unit
+    if name is not None:
+        yield (
+            f"Column {name!r} repeats, as if each value were one unit seen several times (a "
+            "person, a firm, a day). If it is, rows of one unit know each other's outcome and too "
+            f"much seems explained: make it the row groups (row_groups, --row-groups {name}), not "
+            "an input."
+        )
+
+
+def row_numbers(facts: Facts) -> Iterator[str]:
+    """Columns count the rows."""
+    if facts.checks.row_numbers:
+        yield column_sentence(
+            facts.checks.row_numbers,
+            "has the numbers 1, 2, 3 ... of the rows: leave it out, unless order is meant.",
+        )
+
+
+def heavy_tail(facts: Facts) -> Iterator[str]:
+    """A few rows make up much of the variance of the outcome."""
+    share, n_tail, y = facts.checks.tail_share, facts.checks.n_tail, facts.problem.y[:, 0]
+    if share < TAIL_SHARE:
+        return
+    advice = "check them"
+    if y.min() >= 0:
+        advice = "try its logarithm" if y.min() > 0 else "try the logarithm of 1 + it"
+    yield (
+        f"{counted(n_tail, 'row')} of {len(y)} {'makes' if n_tail == 1 else 'make'} up "
+        f"{100 * share:.0f} % of the variance of {facts.target}, and so of the effects: {advice}."
+    )
+
+
+def little_explained(facts: Facts) -> Iterator[str]:
+    """There is little to divide among the inputs."""
+    if facts.explains_outcome and 0 < facts.explained_variance < LITTLE:
+        yield (
+            f"Little is explained ({100 * facts.explained_variance:.1f} %): most of what drives "
+            f"{facts.target} is not in these columns, or is chance."
+        )
+
+
+def order_not_settled(facts: Facts) -> Iterator[str]:
+    """The error bar of the largest effect is wide."""
+    covariance = facts.covariance
+    if not facts.explains_outcome or covariance is None or len(facts.names) < 2:
+        return
+    top = int(facts.effects.argmax())
+    error = float(np.sqrt(covariance[top, top]))
+    if facts.explained_variance > 0 and error > UNSURE * facts.effects[top]:
+        yield "The intervals are wide beside the effects: the order of the inputs is not settled."
+
+
+def constant_columns(facts: Facts) -> Iterator[str]:
+    """Columns hold one value."""
+    if facts.checks.constants:
+        yield column_sentence(
+            facts.checks.constants, "has one value only, which explains nothing: effect 0."
+        )

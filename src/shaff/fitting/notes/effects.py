@@ -1,0 +1,87 @@
+"""Notes that bear on the effects: shared credit, few rows, screens, learners that fall short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shaff._util.words import counted
+from shaff.fitting.facts import Facts
+
+# Rows, or groups of rows, from which on error bars keep what they say: of data sets that are pure
+# noise too many seem to hold an effect below it (`benchmarks.coverage --case noise`).
+ENOUGH_UNITS = 50
+# Interchangeable inputs that a note names, and groups of them.
+FEW_NAMES = 5
+# One input alone explains more than all by this much: worth a word.
+# Smaller, and noise is remarked on (`benchmarks.truth`).
+ALONE_MARGIN = 0.005
+# The correction of v(all), and its share of what remains unexplained, from which on the learners
+# are said to be far from done (`benchmarks.truth` shows how often that is right).
+LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
+CONSTANT = "y is constant: there is nothing to explain."
+
+
+def constant_outcome(facts: Facts) -> Iterator[str]:
+    """The outcome does not vary."""
+    if facts.solution is None:
+        yield CONSTANT
+
+
+def shared_credit(facts: Facts) -> Iterator[str]:
+    """Inputs that say the same share what they explain; a few of many are named."""
+    groups = facts.checks.interchangeable
+    if not groups:
+        return
+    named = [", ".join(map(repr, g[:FEW_NAMES])) + ", ..." * (len(g) > FEW_NAMES) for g in groups]
+    more = f"; and {len(groups) - FEW_NAMES} more groups" * (len(groups) > FEW_NAMES)
+    yield (
+        "Interchangeable, so that each is credited with its part of what they say in common: "
+        f"{'; '.join(named[:FEW_NAMES])}{more}."
+    )
+
+
+def few_units(facts: Facts) -> Iterator[str]:
+    """Error bars rest on few independent observations."""
+    problem = facts.selection.problem
+    has_errors = facts.solution is not None and facts.solution.errors is not None
+    if not has_errors or problem.n_units >= ENOUGH_UNITS:
+        return
+    what = "row" if problem.row_groups is None else "group"
+    yield (
+        f"Error bars and tests rest on {counted(problem.n_units, what)}: "
+        f"with fewer than {ENOUGH_UNITS} they are too sure."
+    )
+
+
+def screened(facts: Facts) -> Iterator[str]:
+    """Some inputs take part as one."""
+    if not facts.has_others or facts.solution is None:
+        return
+    n_others, n_kept = len(facts.selection.others), len(facts.selection.kept)
+    yield (
+        f"Screened: {n_kept} of {n_kept + n_others} inputs take part by name. All others take part "
+        f"as one, with an effect of {facts.solution.effects.effects[-1]:.3f} together, of which "
+        "each is given an equal part; `upper_bound` says how much one of them may have."
+    )
+
+
+def one_explains_more_than_all(facts: Facts) -> Iterator[str]:
+    """The other inputs cost the learner more than they bring."""
+    found = None if facts.solution is None else facts.solution.first_order
+    if found is None or found.max() <= facts.explained_variance + ALONE_MARGIN:
+        return
+    name = facts.selection.problem.player_names[int(found.argmax())]
+    yield (
+        f"{name!r} alone explains {found.max():.3f}, more than all inputs together "
+        f"({facts.explained_variance:.3f}): the others add more noise than they tell."
+    )
+
+
+def still_learning(facts: Facts) -> Iterator[str]:
+    """A learner that pays much for its own variance has much to learn still, and bias with it."""
+    if facts.solution is None:
+        return
+    values = facts.solution.values
+    gap, rest = float(values.v[0] - values.v_plain[0]), float(1 - values.v[0])
+    if gap >= LEARNING_GAP and gap >= LEARNING_SHARE * rest:
+        yield "More rows would explain more: the true effects may be larger than the intervals say."

@@ -1,0 +1,236 @@
+"""One line of a table: terminal, notebook, report and pictures take texts and numbers from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shaff._util.typing import FloatArray
+from shaff._util.words import decimals, percent
+from shaff.results.effects import EffectsResult
+from shaff.results.interactions import Interactions
+
+# Effects with larger p-values are pale.
+ALPHA = 0.05
+NONE = "–"  # was not computed
+
+
+@dataclass(frozen=True)
+class Row:
+    """One input of a result, as tables and charts show it.
+
+    Parameters
+    ----------
+    position : int
+        Position of the input in the arrays of the result.
+    name : str
+    effect, share, interval, error, p_value, first_order, total, direction, ranks : str
+        Formatted in plain characters; "–" for what was not computed. A screened input has
+        "screened" for its effect, and an upper bound for its interval if that is known.
+    estimate : float
+        The effect as a number.
+    low, high : float
+        Interval without what lies below 0; both the effect if there are no errors.
+    is_significant : bool
+        Whether the effect is significantly above 0 (Holm), or was not tested.
+    is_screened : bool
+    """
+
+    position: int
+    name: str
+    effect: str
+    share: str
+    interval: str
+    error: str
+    p_value: str
+    first_order: str
+    total: str
+    direction: str
+    ranks: str
+    estimate: float
+    low: float
+    high: float
+    is_significant: bool
+    is_screened: bool
+
+    @property
+    def bar(self) -> float:
+        """Length of the bar; that of a screened input is not drawn."""
+        return 0.0 if self.is_screened else max(self.estimate, 0.0)
+
+    def typeset(self) -> Row:
+        """Return the row with minus signs and narrow spaces, which not every terminal has."""
+        names = ("effect", "share", "interval", "error", "first_order", "total")
+        texts: dict[str, Any] = {name: typeset(getattr(self, name)) for name in names}
+        return replace(self, **texts)
+
+
+def rows(result: EffectsResult, level: float = 0.95, *, ranks: bool = False) -> list[Row]:
+    """Return the rows of a result, the largest effect first.
+
+    Parameters
+    ----------
+    result : EffectsResult
+    level : float, default=0.95
+        Level of the intervals.
+    ranks : bool, default=False
+        Also compare all pairs of inputs, for the ranks.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.rows import rows
+    >>> first = rows(example(errors_by_source={"data": [0.02, 0.05]}))[0]
+    >>> first.name, first.effect, first.share, first.interval
+    ('bmi', '0.300', '75 %', '0.202 to 0.398')
+    """
+    columns = _Columns(result, level, ranks)
+    return [columns.row(int(j)) for j in result.order]
+
+
+def known_columns(result: EffectsResult) -> dict[str, bool]:
+    """Return which of the optional fields of a `Row` a result has."""
+    has_errors = result.standard_errors is not None
+    return {
+        "interval": has_errors,
+        "ranks": has_errors,
+        "error": has_errors,
+        "first_order": result.first_order is not None,
+        "total": result.total is not None,
+        "p_value": result.p_values is not None,
+        "direction": bool(result.directions),
+    }
+
+
+class _Columns:
+    """The numbers of a result, and how they are written: all with the same digits."""
+
+    def __init__(self, result: EffectsResult, level: float, ranks: bool) -> None:
+        self.result = result
+        self.digits = effect_digits(result)
+        self.p_values = None if result.p_values is None else result.null_test()
+        self.is_screened, self.shares = result.is_screened, result.shares
+        self.errors = result.standard_errors
+        self.low = self.high = result.effects
+        self.bounds = self.ranks = None
+        if self.errors is not None:
+            self.low, self.high = result.confidence_interval(level, "nonnegative")
+            self.bounds = None if result.others is None else result.upper_bound(level)
+            self.ranks = result.rank_intervals(level) if ranks else None
+
+    def row(self, j: int) -> Row:
+        out, p = bool(self.is_screened[j]), self.p_values
+        numbers = {
+            "error": self.errors, "first_order": self.result.first_order, "total": self.result.total
+        }  # fmt: skip
+        return Row(
+            position=j,
+            name=self.result.names[j],
+            effect="screened" if out else self._number(self.result.effects[j]),
+            share=NONE if out else share_text(float(self.shares[j])),
+            interval=self._interval(j, out),
+            p_value=NONE if out or p is None else p_value_text(p[j]),
+            direction=(self.result.directions or {}).get(self.result.names[j], NONE),
+            ranks=NONE if out else self._ranks(j),
+            estimate=float(self.result.effects[j]),
+            low=float(self.low[j]),
+            high=float(self.high[j]),
+            is_significant=not out and (p is None or bool(p[j] <= ALPHA)),
+            is_screened=out,
+            **{k: NONE if out or a is None else self._number(a[j]) for k, a in numbers.items()},
+        )
+
+    def _number(self, number: float) -> str:
+        return number_text(number, self.digits)
+
+    def _interval(self, j: int, is_screened: bool) -> str:
+        if is_screened:
+            return NONE if self.bounds is None else f"at most {self._number(self.bounds[j])}"
+        if self.errors is None:
+            return NONE
+        return f"{self._number(self.low[j])} to {self._number(self.high[j])}"
+
+    def _ranks(self, j: int) -> str:
+        if self.ranks is None:
+            return NONE
+        best, worst = (int(rank[j]) for rank in self.ranks)
+        return str(best) if best == worst else f"{best}–{worst}"
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """One pair of inputs, as tables of interactions show it."""
+
+    first: str
+    second: str
+    interaction: str
+    error: str
+    p_value: str
+    interval: str
+
+
+def pair_rows(found: Interactions, level: float = 0.95) -> list[PairRow]:
+    """Return the rows of interactions, the strongest pair first.
+
+    Examples
+    --------
+    >>> from shaff.results.interactions import Interactions
+    >>> from shaff.show.rows import pair_rows
+    >>> (row,) = pair_rows(Interactions(("age", "bmi"), [0, 1], [-0.1], {"data": [0.02]}))
+    >>> row.first, row.second, row.interaction, row.interval
+    ('age', 'bmi', '-0.100', '-0.139 to -0.061')
+    """
+    columns, pairs = found._columns(level), found.pairs
+    digits = decimals(float(np.abs(found.pair_values).max(initial=0.0)))
+
+    def number(name: str, k: int) -> str:
+        return number_text(columns[name][k], digits) if name in columns else NONE
+
+    return [
+        PairRow(
+            first=found.names[pairs[k, 0]],
+            second=found.names[pairs[k, 1]],
+            interaction=number("interaction", k),
+            error=number("standard_error", k),
+            p_value=p_value_text(columns["p_adjusted"][k]) if "low" in columns else NONE,
+            interval=f"{number('low', k)} to {number('high', k)}" if "low" in columns else NONE,
+        )
+        for k in found.order
+    ]
+
+
+def effect_digits(result: EffectsResult) -> int:
+    """Return the digits after the point that the effects of a result are written with."""
+    return decimals(float(np.abs(result.effects).max(initial=0.0)))
+
+
+def number_text(number: float, digits: int = 3) -> str:
+    """Return a few digits, no negative zero, and a dash for what was not computed."""
+    return NONE if np.isnan(number) else f"{number:z.{digits}f}"
+
+
+def p_value_text(p: float) -> str:
+    """Return a p-value with three digits at most."""
+    return "< 0.001" if p < 0.001 else number_text(p)
+
+
+def share_text(share: float) -> str:
+    """Return a share in per cent; a dash if nothing is explained."""
+    return NONE if np.isnan(share) else plain(percent(share))
+
+
+def are_significant(p_values: FloatArray | None, n: int) -> list[bool]:
+    """Return which of n effects are significantly above 0; all if that was not tested."""
+    return [True] * n if p_values is None else [not p > ALPHA for p in p_values]
+
+
+def typeset(text: str) -> str:
+    """Return numbers with a minus sign and a narrow space before "%"."""
+    return text.replace("-", "−").replace(" %", "\u202f%")
+
+
+def plain(text: str) -> str:
+    """Return text without the characters that `typeset` puts in."""
+    return text.replace("−", "-").replace("\u202f", " ")
