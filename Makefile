@@ -1,11 +1,11 @@
-# make demo | test | paper | slow-test | spark-test | lint | format | docs | screenshots | tables |
-# bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | quick | test | paper | slow-test | spark-test | lint | format | docs | screenshots |
+# architecture | tables | bench-kernel | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+UV := $(BIN)/uv --quiet --no-progress
 WHEEL := build/wheel
-comma := ,
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find src cpp -type f \( -name '*.py' -o -name '*.pyi' -o -name '*.cpp' -o -name '*.hpp' \
     -o -name '*.html' -o -name '*.css' -o -name '*.js' \) ! -path '*/tests/*')
@@ -14,25 +14,59 @@ CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py trees.py stack.py \
   projected_boosting.py projected_forest.py tree_values.py presets.py plots.py paper.py \
   cli.py cli_broken.py table_files.py sources.py notes.py fuzz.py)
+# For every change: files that take a few seconds at most (`pytest --durations=0`). The examples in
+# the docstrings of all packages run besides.
+QUICK_TESTS := $(addprefix tests/test_,core.py columns.py comparison.py direction.py docs.py \
+  extend.py files.py forest_paths.py formats.py games.py least_squares.py local_plots.py \
+  missing.py notes.py proxy.py report.py result.py screening.py splits.py table_files.py trees.py)
+# Pages whose examples start clusters, or fit at length, wait for `make test`.
+QUICK_OPTIONS := -k "not examples_run and not readme_example"
 # One thread in each test process: the numerical libraries would fight over the cores. Bytecode is
 # kept, whatever the machine's habit: pip installs none here, and without it every process that a
 # test starts compiles scikit-learn, SciPy and pandas again, which takes 5 seconds.
 TEST_ENV := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+# A worker that is done takes tests from the other.
+PYTEST := -m pytest -n $(JOBS) --dist worksteal
+SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 3 $(if $(filter output-sync,$(.FEATURES)),-Otarget)
 
-.PHONY: demo test lint format cpp-test python-test slow-test spark-test lowest-test \
-  other-pythons-test docs screenshots browser paper tables bench-kernel clean
+.PHONY: demo quick test lint lint-cpp lint-python format cpp-test python-test slow-test spark-test \
+  lowest-test other-pythons-test python-3.12-test python-3.13-test core-environments docs \
+  screenshots architecture browser paper tables bench-kernel clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
 
-test: lint cpp-test python-test lowest-test other-pythons-test
+# The source tree, with the compiled core of the installed package beside it: only a change of the
+# core needs a build.
+quick: build/.core
+	PYTHONPATH=src $(MAKE) --no-print-directory lint-python
+	PYTHONPATH=src $(TEST_ENV) $(BIN)/python $(PYTEST) -q $(QUICK_OPTIONS) src/shaff $(QUICK_TESTS)
+
+build/.core: pyproject.toml CMakeLists.txt $(CPP)
+	$(MAKE) --no-print-directory .venv/.test
+	cp "$$($(BIN)/python -c 'import shaff._core; print(shaff._core.__file__)')" src/shaff/
+	@touch $@
+
+# What leaves a core idle (mypy, downloads, links) runs side by side, and so do the environments of
+# other versions. The tests of the package have the machine for themselves: some of them take time.
+test: .venv/.test
+	@$(SIDE_BY_SIDE) lint cpp-test core-environments
+	@$(MAKE) --no-print-directory python-test
+	@$(SIDE_BY_SIDE) lowest-test python-3.12-test python-3.13-test JOBS=$(SHARED_JOBS)
 	@echo "All checks passed."
+# Three environments at once: half of the cores for each.
+SHARED_JOBS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() + 1) // 2)')
 
 lint: .venv/.test
+	@$(MAKE) --no-print-directory lint-python lint-cpp
+
+lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+lint-cpp:
 	$(if $(CPP),$(BIN)/clang-format --dry-run -Werror $(CPP))
 
 format: .venv/.test
@@ -57,10 +91,10 @@ endef
 
 # The installed package is tested, its doctests included, never the source folder.
 python-test: .venv/.test browser
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) --pyargs shaff tests
+	$(TEST_ENV) $(BIN)/python $(PYTEST) --pyargs shaff tests
 
 slow-test: .venv/.test
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS) -m slow tests
+	$(TEST_ENV) $(BIN)/python $(PYTEST) -m slow tests
 
 # Spark comes as an archive of half a gigabyte and needs Java: not a part of `make test`.
 spark-test: .venv/.test
@@ -69,12 +103,20 @@ spark-test: .venv/.test
 
 # The lowest versions that pyproject.toml names, all at once. They warn of deprecations that are
 # not ours.
-lowest-test: .venv/.test
-	@$(MAKE) --no-print-directory core-test ON=3.11 RESOLUTION=lowest-direct WARN="-W ignore::DeprecationWarning"
+LOWEST := ON=3.11 RESOLUTION=lowest-direct
+lowest-test: core-environments
+	@$(MAKE) --no-print-directory core-test $(LOWEST) WARN="-W ignore::DeprecationWarning"
 
-other-pythons-test: .venv/.test
-	@$(MAKE) --no-print-directory core-test ON=3.12
-	@$(MAKE) --no-print-directory core-test ON=3.13
+other-pythons-test: python-3.12-test python-3.13-test
+
+python-3.12-test python-3.13-test: python-%-test: core-environments
+	@$(MAKE) --no-print-directory core-test ON=$*
+
+# One after the other: the last two share a wheel.
+core-environments: .venv/.test
+	@$(MAKE) --no-print-directory core-environment $(LOWEST)
+	@$(MAKE) --no-print-directory core-environment ON=3.12
+	@$(MAKE) --no-print-directory core-environment ON=3.13
 
 # Chromium for the tests of the report: put in where we may, else those tests are skipped.
 browser:
@@ -87,6 +129,10 @@ browser:
 # The pictures of the guide: report, plots, notebook and terminal, into docs/images.
 screenshots: .venv/.test browser
 	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots
+
+# The drawing of the packages, from their imports.
+architecture: .venv/.test
+	$(BIN)/python -m benchmarks.architecture
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -142,14 +188,19 @@ endef
 .venv/.bench: $(WHEEL)/.built
 	$(call install,plot)
 
-.venv/.test: $(WHEEL)/.built
-	$(call install,cli$(comma)files$(comma)distributed,--group test --group front --group lint)
+# By uv: the largest environment, in a quarter of pip's time.
+.venv/.test: $(WHEEL)/.built | $(BIN)/uv
+	$(UV) pip install --python $(BIN)/python --reinstall-package shaff \
+	  "$$(ls $(WHEEL)/*.whl)[cli,files,distributed]" --group test --group front --group lint
+	@touch $@
+
+$(BIN)/uv: | $(BIN)/python
+	$(PIP) install "uv>=0.8"
 
 # make core-test ON=3.12: in an environment of its own, if this machine has that Python.
 ifdef ON
-.PHONY: core-test
+.PHONY: core-test core-environment
 RESOLUTION ?= highest
-UV := $(BIN)/uv --quiet --no-progress
 MAIN := $(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 FOUND := $(shell for python in $(BIN)/python python$(ON) "$$(pyenv root 2>/dev/null)"/versions/$(ON).*/bin/python; do \
   "$$python" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(ON)")' 2>/dev/null && \
@@ -160,14 +211,17 @@ ON_WHEEL := $(if $(filter $(call abi,$(MAIN)),$(call abi,$(ON))),$(WHEEL),$(WHEE
 ON_VENV := build/venv-$(ON)-$(RESOLUTION)
 
 ifeq ($(FOUND),)
+core-environment:
 core-test:
 	@echo "Skipped: this machine has no Python $(ON) for the core tests with $(RESOLUTION) versions."
 else ifeq ($(MAIN)-$(RESOLUTION),$(ON)-highest)
+core-environment:
 core-test:
 	@echo "Skipped: python-test has run on Python $(ON)."
 else
+core-environment: $(ON_VENV)/.installed
 core-test: $(ON_VENV)/.installed
-	$(TEST_ENV) $(ON_VENV)/bin/python -m pytest -q -n $(JOBS) $(WARN) $(CORE_TESTS)
+	$(TEST_ENV) $(ON_VENV)/bin/python $(PYTEST) -q $(WARN) $(CORE_TESTS)
 endif
 
 ifneq ($(ON_WHEEL),$(WHEEL))

@@ -15,7 +15,7 @@ from shaff.protocols import (
 
 
 class AdditiveValues:
-    """A game that is known: each player's share, and how often it was asked."""
+    """A known game: the share of each player, and the subsets that were evaluated."""
 
     def __init__(self, shares, n_rows):
         self.shares, self.n_rows, self.asked = shares, n_rows, []
@@ -57,7 +57,7 @@ class OneOrder(DesignSetting):
 
 
 class HalfSolver:
-    """Half of what each player is worth alone: only to see that it is asked."""
+    """Half of the full value for each player: it only shows that the solver is called."""
 
     def solve(self, proposal, v, v_all):
         raw = np.full(proposal.subsets.n_players, v_all / 2)

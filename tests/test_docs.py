@@ -6,8 +6,15 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from benchmarks import architecture
+from benchmarks.code_lines import code_lines
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
+]
 EXAMPLES = {
     str(page.relative_to(ROOT)): re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
     for page in PAGES
@@ -46,8 +53,44 @@ def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, c
 def test_every_image_and_page_that_is_named_exists():
     for page in PAGES:
         text = page.read_text("utf-8")
-        for target in re.findall(r"\]\(([\w./-]+\.(?:md|png))\)", text):
+        for target in re.findall(r"\]\(([\w./-]+\.(?:md|png|svg))\)", text):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+# Paths of the package and of the repository, as the pages for developers name them.
+_PATH = re.compile(r"`((?:[\w.]+/)*[\w.]+\.(?:py|html|cpp|hpp)|(?:[\w.]+/)+)`")
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["CONTRIBUTING.md", "docs/architecture.md", "docs/guide/extend.md", "docs/guide/algorithm.md"],
+)
+def test_every_file_that_is_named_exists(page):
+    named = set(_PATH.findall((ROOT / page).read_text("utf-8")))
+    assert named
+    roots = (ROOT, ROOT / "src" / "shaff")
+    made = {"build/", "docs/_build/"}
+    missing = {path for path in named - made if not any((root / path).exists() for root in roots)}
+    assert not missing, f"{page} names {sorted(missing)}"
+
+
+def test_every_registry_that_is_named_exists():
+    table = (ROOT / "docs" / "guide" / "extend.md").read_text("utf-8")
+    named = re.findall(r"`(\w+)` of `([\w/]+\.py)`", table)
+    assert len(named) >= 8
+    for name, path in named:
+        text = (ROOT / "src" / "shaff" / path).read_text("utf-8")
+        assert re.search(rf"^{name}\b.* = ", text, re.M), f"{path} has no {name}"
+
+
+def test_the_drawing_of_the_architecture_is_not_stale():
+    drawing = architecture.PICTURE.read_text("utf-8")
+    assert not architecture.is_stale(drawing, architecture.read())
+
+
+def test_code_lines_leave_out_what_is_no_code():
+    text = 'import os\n\nx = """a\nb"""  # text\n\n\ndef f():\n    "What."\n    return x\n'
+    assert code_lines(text) == 4
 
 
 SOURCES = [

@@ -15,7 +15,7 @@ Y = X.sum(axis=1)
 SHARES = 0.5 / 2.0 ** np.arange(5)
 
 
-def test_a_value_function_from_outside_is_priced():
+def test_a_value_function_from_outside_is_evaluated():
     est = ShapleyEffects(Additive(), random_state=0).fit(X, Y)
     np.testing.assert_allclose(est.effects_, SHARES, atol=1e-9)
     assert est.result_.estimator == "additive"
