@@ -13,11 +13,11 @@ CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 # What depends on other packages, for their lowest versions and for other versions of Python.
 CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py trees.py stack.py \
   projected_boosting.py projected_forest.py tree_values.py presets.py plots.py paper.py \
-  cli.py cli_broken.py table_files.py sources.py hints.py fuzz.py)
+  cli.py cli_broken.py table_files.py sources.py notes.py fuzz.py)
 # For every change: files that take a few seconds at most (`pytest --durations=0`). The examples in
 # the docstrings of all packages run besides.
 QUICK_TESTS := $(addprefix tests/test_,core.py columns.py comparison.py direction.py docs.py \
-  extend.py files.py forest_paths.py formats.py games.py hints.py least_squares.py local_plots.py \
+  extend.py files.py forest_paths.py formats.py games.py notes.py least_squares.py local_plots.py \
   missing.py proxy.py report.py result.py screening.py splits.py table_files.py trees.py)
 # Pages whose examples start clusters, or fit at length, wait for `make test`.
 QUICK_OPTIONS := -k "not examples_run and not readme_example"
