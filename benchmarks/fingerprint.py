@@ -527,7 +527,10 @@ def hashes(result: EffectsResult) -> dict[str, str]:
 
 def fingerprint(result: EffectsResult) -> dict[str, Any]:
     """One line of the file."""
-    numbers = (result.effects, result.standard_error, result.p_values)
+    # Results of the interface before 0.1 had the total under another name.
+    total = getattr(result, "standard_error", None)
+    total = result.standard_errors if total is None else total
+    numbers = (result.effects, total, result.p_values)
     listed = [None if array is None else array.tolist() for array in numbers]
     return {
         "hashes": hashes(result),

@@ -30,7 +30,7 @@ def fitted(estimator, rows, **settings):
 
 def same(one, other):
     np.testing.assert_array_equal(one.raw_effects, other.raw_effects)
-    np.testing.assert_array_equal(one.standard_error, other.standard_error)
+    np.testing.assert_array_equal(one.standard_errors, other.standard_errors)
     assert (one.estimator, one.names) == (other.estimator, other.names)
 
 

@@ -161,3 +161,11 @@ def test_no_docstring_begins_with_a_genitive():
         and (text := ast.get_docstring(node) or "").startswith("Of ")
     ]
     assert found == []
+
+
+def test_the_package_shows_public_names_and_nothing_else():
+    names = {*shaff.__all__, "datasets", "errors", "protocols", "subsets"}
+    assert set(dir(shaff)) == names
+    assert all(getattr(shaff, name) is not None for name in names)
+    for name in ("Any", "find_spec", "import_module", "TYPE_CHECKING", "fitting_", "no_such"):
+        assert not hasattr(shaff, name)

@@ -1,27 +1,31 @@
 """Shapley effects from data, correct when inputs depend on each other."""
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from shaff._version import __version__
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from shaff.comparing import compare
     from shaff.designs.forest_paths import ForestPaths
     from shaff.estimator import ShapleyEffects, shapley_effects
-    from shaff.games import solve_game
+    from shaff.games import GameSolution, solve_game
     from shaff.many import explain_many
+    from shaff.results.comparison import Comparison
     from shaff.results.effects import EffectsResult
     from shaff.results.files import load_result
+    from shaff.results.interactions import Interactions
     from shaff.results.local import LocalEffects
     from shaff.results.many import ManyEffects
     from shaff.values.forest.setting import ForestValues
 
 __all__ = [
+    "Comparison",
     "EffectsResult",
     "ForestPaths",
     "ForestValues",
+    "GameSolution",
+    "Interactions",
     "LocalEffects",
     "ManyEffects",
     "ShapleyEffects",
@@ -34,9 +38,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Comparison": "shaff.results.comparison",
     "EffectsResult": "shaff.results.effects",
     "ForestPaths": "shaff.designs.forest_paths",
     "ForestValues": "shaff.values.forest.setting",
+    "GameSolution": "shaff.games",
+    "Interactions": "shaff.results.interactions",
     "LocalEffects": "shaff.results.local",
     "ManyEffects": "shaff.results.many",
     "ShapleyEffects": "shaff.estimator",
@@ -46,16 +53,17 @@ _HOMES = {
     "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",
 }
+_MODULES = ("datasets", "errors", "protocols", "subsets")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Public names and modules are imported when asked for: ``shaff --help`` needs few of them."""
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if not name.startswith("_") and find_spec(f"shaff.{name}") is not None:
-        return import_module(f"shaff.{name}")
+        return getattr(_import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return _import_module(f"shaff.{name}")
     raise AttributeError(f"module 'shaff' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES})
