@@ -117,15 +117,16 @@ class _Bars:
     def __init__(self, console: Console, top: float, has_errors: bool) -> None:
         is_unicode = console.encoding.lower().replace("-", "").startswith("utf")
         self.glyphs = _DRAWN if is_unicode else _ASCII
-        width = NARROW_BAR if console.width < NARROW else WIDE_BAR
-        self.scale = width / max(top, float(np.finfo(float).tiny))
+        self.width = NARROW_BAR if console.width < NARROW else WIDE_BAR
+        self.top = max(top, float(np.finfo(float).tiny))
         self.has_errors = has_errors
 
     def __call__(self, row: Row) -> Text:
         if row.is_screened:
             return Text("" if row.interval == NONE else row.interval)
         colour = _BLUE if row.is_significant else _PALE
-        low, effect, high = (round(self.scale * x) for x in (row.low, row.estimate, row.high))
+        ends = (row.low, row.estimate, row.high)
+        low, effect, high = (round(self.width * end / self.top) for end in ends)
         if not self.has_errors:
             return Text(self.glyphs.bar * effect, style=colour)
         return _with_interval(effect, low, high, self.glyphs, colour)
