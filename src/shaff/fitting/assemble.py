@@ -23,7 +23,7 @@ def assemble(facts: Facts) -> EffectsResult:
         explained_variance=facts.explained_variance,
         design=facts.settings.design.name,
         solver=facts.settings.solver.name,
-        target=facts.problem.target.name,
+        target=facts.outcome,
         notes=write_notes(facts),
         interchangeable=facts.checks.interchangeable,
         data=facts.checks.summary,

@@ -141,9 +141,14 @@ class Facts:
         return self.selection.names
 
     @property
+    def outcome(self) -> str | None:
+        """The name of the outcome; what a model predicts in its place has none."""
+        return self.selection.problem.target.name
+
+    @property
     def target(self) -> str:
         """The outcome as a sentence names it."""
-        return self.problem.target.name or "y"
+        return self.outcome or "y"
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
