@@ -298,7 +298,7 @@ def test_a_long_file_is_sampled_as_fit_samples_it(run, frame, csv_file, groups):
     settings = {"estimator": "smooth", "n_subsets": 6, "random_state": 0, "max_rows": 400}
     expected = ShapleyEffects(**settings).fit("long.parquet", "price", row_groups=groups).result_
     assert found.effects.tolist() == expected.effects.tolist()
-    assert f"sample of {found.n_rows} of the 800 rows" in found.notes[0]
+    assert any(f"sample of {found.n_rows} of the 800 rows" in note for note in found.notes)
     assert groups is None or found.n_rows % 20 == 0
 
 
@@ -314,11 +314,13 @@ def test_untyped_text_is_read_like_typed_columns(run, frame, csv_file):
     words = ["--target", "price", *QUICK_WORDS]
     results = [load_result(run("explain", f, *words)[1]) for f in ("typed.parquet", "text.csv")]
     assert results[0].effects.tolist() == results[1].effects.tolist()
-    assert results[1].notes[:2] == (
+    more = (
         "Columns 'Age', 'a, b', 'price' hold numbers with decimal commas.",
         "Column '[bmi]' holds numbers with decimal commas but for '?': read as missing.",
     )
-    assert results[1].notes[2:] == results[0].notes
+    first = results[1].notes.index(more[0])
+    assert results[1].notes[first : first + 2] == more
+    assert (*results[1].notes[:first], *results[1].notes[first + 2 :]) == results[0].notes
 
 
 @pytest.mark.filterwarnings("ignore:Nothing is explained")
@@ -380,7 +382,7 @@ def test_rows_without_a_target_are_left_out_on_demand(run, frame, csv_file):
     nans.drop_nans().write_parquet("rest.parquet")
     _, out, _ = run(*words, "holes.parquet", "--drop-missing-target")
     result = load_result(out)
-    assert result.notes[0] == "Left out 10 rows in which 'price' is missing."
+    assert "Left out 10 rows in which 'price' is missing." in result.notes
     _, rest, _ = run(*words, "rest.parquet")
     assert result.effects.tolist() == load_result(rest).effects.tolist()
 
@@ -399,7 +401,7 @@ def test_a_bug_keeps_its_traceback(csv_file, monkeypatch):
     def buggy(*args, **kwargs):
         return None + 1
 
-    monkeypatch.setattr(ShapleyEffects, "fit", buggy)
+    monkeypatch.setattr(ShapleyEffects, "_fit", buggy)
     with pytest.raises(TypeError, match="unsupported operand"):
         main(["explain", str(csv_file), "--target", "price"])
 
@@ -449,7 +451,7 @@ def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
     ],
 )
 def test_wrong_options_fail_before_any_work(fails, csv_file, monkeypatch, words, message):
-    monkeypatch.setattr(ShapleyEffects, "fit", None)
+    monkeypatch.setattr(ShapleyEffects, "_fit", None)
     assert message in fails("explain", csv_file, "--target", "price", *words)
 
 
@@ -462,7 +464,7 @@ def test_ctrl_c_exits_with_130(run, csv_file, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ShapleyEffects, "fit", interrupted)
+    monkeypatch.setattr(ShapleyEffects, "_fit", interrupted)
     code, out, err = run("explain", csv_file, "--target", "price")
     assert (code, out) == (130, "")
     assert err in ("", "shaff: interrupted\n")  # some versions of typer stay silent

@@ -12,7 +12,6 @@ from shaff._version import __version__
 from shaff.cli import options
 from shaff.cli.local import read_local_rows
 from shaff.cli.outputs import Outputs, public_call
-from shaff.data.problem import RawData
 from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
@@ -111,6 +110,7 @@ def explain(
     if published and estimator is not options.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
     from shaff.cli.reading import ColumnRoles, read_inputs
+    from shaff.data.problem import RawData
 
     roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
                   weight, classes, drop_missing_target, by)  # fmt: skip
@@ -164,6 +164,7 @@ def demo(
     import polars as pl
 
     from shaff import ShapleyEffects
+    from shaff.data.problem import RawData
     from shaff.datasets import load_diabetes
 
     X, y, names = load_diabetes()

@@ -290,7 +290,7 @@ class Steps:
         )
 
     def _data_error(self) -> float:
-        """Of v(all), which a design need not be much better than."""
+        """Standard error of v(all) by the rows, which a design need not be much better than."""
         psi = self.evaluator.evaluate(Subsets.full(self.evaluator.n_players)).influences
         if psi is None:
             return np.inf

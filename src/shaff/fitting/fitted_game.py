@@ -321,7 +321,7 @@ def _checked_design(effects: Effects) -> DesignError:
 
 
 def _add(total: FloatArray, weights: FloatArray, means: FloatArray) -> None:
-    """Of one subset. Row by row of players: each sum is made in the order of the subsets."""
+    """Add the means of one subset, weighted, player by player: each sum has the subsets' order."""
     for k in np.flatnonzero(weights):
         total[k] += weights[k] * means
 

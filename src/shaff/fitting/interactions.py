@@ -75,6 +75,6 @@ def _evaluate(game: FittedGame, budget: Budget) -> Values:
 
 
 def no_interactions(names: tuple[str, ...]) -> Interactions:
-    """Of a target that does not vary."""
+    """Interactions of 0, for an outcome that does not vary."""
     nothing: FloatArray = np.zeros(len(names) * (len(names) - 1) // 2)
     return Interactions(names, np.arange(len(names)), nothing, notes=(CONSTANT,))

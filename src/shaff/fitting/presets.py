@@ -27,7 +27,7 @@ class Preset:
         Evaluations by default; None for a design that has no choice.
     options : dict
         Options of the value function.
-    note : str
+    departure : str
         Where this differs from the publication.
     """
 
@@ -37,14 +37,14 @@ class Preset:
     solver: str
     n_subsets: int | None = 500
     options: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
+    departure: str = ""
 
     def settings(self, options: Mapping[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
         """Return the settings of `ShapleyEffects`; those given override the preset's."""
-        note = f"{self.reference}. {self.note}".strip()
+        reference = f"{self.reference}. {self.departure}".strip()
         model = settings.pop("estimator", None)
         published = PublishedValues(
-            self.values, model, {**self.options, **(options or {})}, note=note
+            self.values, model, {**self.options, **(options or {})}, reference=reference
         )
         steps = {"design": self.design, "solver": self.solver, "n_subsets": self.n_subsets}
         return {"estimator": published, **steps, **settings}
@@ -66,20 +66,24 @@ PRESETS: dict[str, Preset] = {
         "gaussian",
         "permutations",
         "permutations",
-        note="Give `mean`, `covariance` and a KnownModel for the setting of the publication.",
+        departure="Give `mean`, `covariance` and a KnownModel for the setting of the publication.",
     ),
     "kernel_shap": Preset(
-        "Lundberg & Lee (2017), kernelSHAP", "marginal", "monte_carlo", _LEAST_SQUARES, note=_LOCAL
+        "Lundberg & Lee (2017), kernelSHAP",
+        "marginal",
+        "monte_carlo",
+        _LEAST_SQUARES,
+        departure=_LOCAL,
     ),
     "tree_shap": Preset(
         "Lundberg, Erion & Lee (2018), TreeSHAP",
         "path_dependent",
         "paired_draws",
         _LEAST_SQUARES,
-        note=f"{_LOCAL} Over all subsets in its publication.",
+        departure=f"{_LOCAL} Over all subsets in its publication.",
     ),
     "aas_gaussian": Preset(
-        "Aas, Jullum & Løland (2021)", "gaussian", "kernel_draws", _LEAST_SQUARES, note=_LOCAL
+        "Aas, Jullum & Løland (2021)", "gaussian", "kernel_draws", _LEAST_SQUARES, departure=_LOCAL
     ),
     "aas_copula": Preset(
         "Aas, Jullum & Løland (2021)",
@@ -87,7 +91,7 @@ PRESETS: dict[str, Preset] = {
         "kernel_draws",
         _LEAST_SQUARES,
         options={"conditional": "copula"},
-        note=_LOCAL,
+        departure=_LOCAL,
     ),
     "aas_empirical": Preset(
         "Aas, Jullum & Løland (2021)",
@@ -95,14 +99,14 @@ PRESETS: dict[str, Preset] = {
         "kernel_draws",
         _LEAST_SQUARES,
         options={"conditional": "empirical", "n_draws": 100},
-        note=_LOCAL,
+        departure=_LOCAL,
     ),
     "sage": Preset(
         "Covert, Lundberg & Lee (2020), SAGE",
         "marginal",
         "permutations",
         "permutations",
-        note="Every subset is evaluated on all rows; the publication draws one row an order.",
+        departure="Every subset is evaluated on all rows; the publication draws one row an order.",
     ),
     "broto": Preset(
         "Broto, Bachoc & Depecker (2020), all subsets",
@@ -122,7 +126,7 @@ PRESETS: dict[str, Preset] = {
         "retrained",
         "kernel_draws",
         _LEAST_SQUARES,
-        note="K = 500 as in the paper; its authors recommend twice the number of rows.",
+        departure="K = 500 as in the paper; its authors recommend twice the number of rows.",
     ),
     "covert_lee": Preset("Covert & Lee (2021)", "marginal", "paired_draws", _LEAST_SQUARES),
     "mdi": Preset(
@@ -131,7 +135,7 @@ PRESETS: dict[str, Preset] = {
         "leave_one_out",
         "total_sobol",
         n_subsets=None,
-        note="Measured in sample, its explained variance too; no Shapley effect.",
+        departure="Measured in sample, its explained variance too; no Shapley effect.",
     ),
     "sobol_mda": Preset(
         "Bénard, Da Veiga & Scornet (2022), Sobol-MDA",
@@ -139,6 +143,6 @@ PRESETS: dict[str, Preset] = {
         "leave_one_out",
         "total_sobol",
         n_subsets=None,
-        note="Total Sobol indices, not Shapley effects: they do not sum to what is explained.",
+        departure="Total Sobol indices, not Shapley effects: they do not sum to what is explained.",
     ),
 }

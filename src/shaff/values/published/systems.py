@@ -50,7 +50,7 @@ class PublishedValues(ValueSetting):
         Further arguments of the value function.
     paths_of : scikit-learn forest or None
         A forest to grow beside, for ``design="forest_paths"``.
-    note : str
+    reference : str
         Reference and differences from the publication, for the result.
 
     Examples
@@ -68,7 +68,7 @@ class PublishedValues(ValueSetting):
     model: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     paths_of: Any = None
-    note: str = field(default="", repr=False)
+    reference: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:
@@ -89,7 +89,9 @@ class PublishedValues(ValueSetting):
             self.values,
             forest=forest,
             encode=partial(_ordered_rows, level_ranks(problem)),
-            facts=LearnerFacts(reference=self.note, orders_levels=bool(problem.categorical.any())),
+            facts=LearnerFacts(
+                reference=self.reference, orders_levels=bool(problem.categorical.any())
+            ),
         )
 
     def _check(self, problem: Problem, takes: Mapping[str, Any]) -> None:
