@@ -130,6 +130,20 @@ def test_rules_are_functions_with_a_reason():
         assert rule.__module__.startswith("shaff.fitting.notes")
 
 
+@pytest.mark.parametrize("name", ["default", "screened", "published", "all rows"])
+def test_what_was_evaluated_gives_the_effects(name):
+    result = FITS[name]().result_
+    assert result.subsets.shape == (result.n_subsets, len(result.game_names))
+    full = result.subsets.all(axis=1)
+    assert result.values[full].tolist() == [result.explained_variance]
+    raw = dict(zip(result.game_names, result.weights @ result.values, strict=True))
+    by_name = dict(zip(result.names, result.raw_effects, strict=True))
+    if "all others" in raw:
+        by_name["all others"] = result.others["raw_effect"]
+    for key, effect in raw.items():
+        assert effect == pytest.approx(by_name[key], abs=1e-10)
+
+
 PUBLIC = {
     "__init__.py", "__main__.py", "_version.py", "_core.pyi", "py.typed", "errors.py",
     "datasets.py", "estimator.py", "many.py", "comparing.py", "games.py", "subsets.py",

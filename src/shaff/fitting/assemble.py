@@ -67,7 +67,7 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         **({} if solution.errors is None else _of_errors(facts, solution, solution.errors)),
         "subsets": evaluated.subsets.masks(),
         "values": evaluated.v,
-        "weights": _weights(facts, solution),
+        "weights": _weights(solution),
         "game_names": problem.player_names,
     }
 
@@ -124,8 +124,8 @@ def _by_output(facts: Facts, by_output: FloatArray | None) -> dict[str, FloatArr
     return {name: facts.shared(column) for name, column in zip(names, by_output.T, strict=True)}
 
 
-def _weights(facts: Facts, solution: Solution) -> FloatArray | None:
-    """The linear map from the values of all evaluated subsets to the raw effects of all inputs."""
+def _weights(solution: Solution) -> FloatArray | None:
+    """The linear map from the values of all evaluated subsets to the raw effects of the players."""
     linear_map = solution.effects.linear_map
     if linear_map is None:
         return None
@@ -134,4 +134,4 @@ def _weights(facts: Facts, solution: Solution) -> FloatArray | None:
     used = [place[key] for key in solution.values.subsets.keys()]
     weights = np.zeros((len(linear_map), len(place)))
     np.add.at(weights.T, [*used[1:], used[0]], linear_map.T)
-    return facts.sharing @ weights
+    return weights

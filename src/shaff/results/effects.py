@@ -114,8 +114,8 @@ class EffectsResult(Result):
         `game_names`.
     values : float array of shape (n_evaluated,) or None
         v of each of the `subsets`.
-    weights : float array of shape (n_inputs, n_evaluated) or None
-        Linear map from `values` to `raw_effects`; None if the solver has none.
+    weights : float array of shape (n_in_game, n_evaluated) or None
+        Linear map from `values` to the raw effects of `game_names`; None if the solver has none.
     game_names : tuple of str
         Names of the columns of `subsets`: the inputs that take part by name, and "all others" last
         where the screen has merged inputs.
@@ -240,7 +240,7 @@ class EffectsResult(Result):
             "game_names": names,
             "subsets": subsets,
             "values": frozen(self.values, (n,), "values"),
-            "weights": frozen(self.weights, (len(self.names), n), "weights"),
+            "weights": frozen(self.weights, (len(names), n), "weights"),
         }
 
     def _content(self) -> dict[str, Any]:
