@@ -49,11 +49,7 @@ class MDIValues:
     (True, True)
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        estimator: Any = None,
-    ) -> None:
+    def __init__(self, problem: Problem, estimator: Any = None) -> None:
         outcome = Outcome.of(problem.y)
         model = seeded(paper_forest() if estimator is None else estimator, draw_seed(problem.seed))
         if not is_forest(model) or is_bagged(model) or not is_regressor(model):
