@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from shaff._util.arrays import slices
 from shaff._util.seeds import LARGEST_SEED, joint_seed
 from shaff._util.threads import one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
@@ -528,7 +529,7 @@ class ProjectedBoosting:
         # Residuals and products, at each stage and in the end; and in each fold those of all rows.
         n_copies = 2 * (len(self._stages) + 1) + 2 * len(self.folds)
         subset_bytes = 8 * self._data.y.size * n_copies
-        return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
+        return slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
 
     def _in_waves(
         self, subsets: Subsets, corrected: bool = False
@@ -561,7 +562,7 @@ class ProjectedBoosting:
         tasks = [
             (model, np.flatnonzero(stages == stage)[block], int(stage))
             for stage in np.unique(stages)
-            for block in _slices(int((stages == stage).sum()), BLOCK_SUBSETS)
+            for block in slices(int((stages == stage).sum()), BLOCK_SUBSETS)
             for model in self._models
         ]
         out = np.zeros((len(masks), len(rows), self._data.y.shape[1]))
@@ -578,10 +579,6 @@ class ProjectedBoosting:
 def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
     n_outputs = len(ensembles) // n_folds
     return [ensembles[k * n_outputs : (k + 1) * n_outputs] for k in range(n_folds)]
-
-
-def _slices(n: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _probes(n_players: int, rng: np.random.RandomState) -> Subsets:
