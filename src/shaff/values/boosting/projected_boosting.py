@@ -212,11 +212,6 @@ class ProjectedBoosting:
         self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
         return self
 
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self._data.players)
-
     def explained_variance(self) -> float:
         """v of the full set."""
         return float(self.values(Subsets.full(self.n_players)).v[0])
@@ -268,7 +263,7 @@ class ProjectedBoosting:
     # Fitting ----------------------------------------------------------------------------------
 
     def _set_up(self, data: Problem) -> None:
-        self._data = data
+        self._data, self.n_players = data, len(data.players)
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
         self.folds = [in_halves(fold, data.row_groups) for fold in data.folds(data.seed)]
@@ -437,7 +432,8 @@ class ProjectedBoosting:
         # The scout saves whole stages where the start has said it all.
         while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + self._patience):
             self._grow_trees(self._models, growths, STAGE_TREES)
-            self._replay_stage(residuals, grown)
+            trees = range(grown, grown + STAGE_TREES)
+            self._replay_probes(self._models, residuals, GROWING_SHRINKAGE, trees)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)
             if self._improves(error, best, self._models):
@@ -452,14 +448,19 @@ class ProjectedBoosting:
         if n_trees > 0:
             self._grow_trees(self._models, self._growths(self._models, self._booster), n_trees)
 
-    def _replay_stage(self, residuals: list[FloatArray], grown: int) -> None:
-        """Replay the newest trees on the probes; residuals are updated in place."""
-        trees = range(grown, grown + STAGE_TREES)
+    def _replay_probes(
+        self,
+        models: list[BoostingFold],
+        residuals: list[FloatArray],
+        shrinkage: float,
+        trees: range | None = None,
+    ) -> None:
+        """Take off the residuals of the probes what all trees, or some, explain."""
 
         def replay(model: BoostingFold, residual: FloatArray) -> None:
-            model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, trees)
+            model.replay(self._probes, residual, shrinkage, self._cancel, trees)
 
-        self._parallel(replay, list(zip(self._models, residuals, strict=True)))
+        self._parallel(replay, list(zip(models, residuals, strict=True)))
 
     def _choose_shrinkage(self) -> float:
         """Choose the shrinkage: go up while the error falls, else down."""
@@ -484,11 +485,7 @@ class ProjectedBoosting:
         self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
     ) -> float:
         residuals = [model.start_residual(self._probes) for model in models]
-
-        def replay(model: BoostingFold, residual: FloatArray) -> None:
-            model.replay(self._probes, residual, shrinkage, self._cancel)
-
-        self._parallel(replay, list(zip(models, residuals, strict=True)))
+        self._replay_probes(models, residuals, shrinkage)
         return self._residual_error(models, residuals)
 
     def _start_error(self, models: list[BoostingFold]) -> float:

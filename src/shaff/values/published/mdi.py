@@ -59,11 +59,7 @@ class MDIValues:
         # The impurity of a tree is the mean over outputs of their variances.
         by_column = np.mean(decreases, axis=0) * outcome.y.shape[1] / outcome.variance
         self.shares = np.array([by_column[columns].sum() for columns in problem.players])
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self.shares)
+        self.n_players = len(self.shares)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Sums of shares; an in-sample measure has no influences of rows to speak of."""
