@@ -320,9 +320,12 @@ class EffectsResult(Result):
     def _span(self) -> tuple[FloatArray, FloatArray]:
         """The lower and the higher of the raw effects with and without correction; the higher is
         at least 0, as every true effect is."""
-        plain = self.raw_effects if self.plain_effects is None else self.plain_effects
-        highest = np.maximum(self.raw_effects, plain)
-        return np.minimum(self.raw_effects, plain), np.maximum(highest, 0.0)
+        highest = np.maximum(self.raw_effects, self._plain)
+        return np.minimum(self.raw_effects, self._plain), np.maximum(highest, 0.0)
+
+    @property
+    def _plain(self) -> FloatArray:
+        return self.raw_effects if self.plain_effects is None else self.plain_effects
 
     def upper_bound(self, level: float = 0.95) -> FloatArray:
         """Return one-sided upper bounds of the effects, shape (n_inputs,).

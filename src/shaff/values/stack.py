@@ -42,11 +42,9 @@ class Part(Protocol):
 
     def runs(self, subsets: Subsets) -> FloatArray:
         """Out-of-sample predictions, shape (n_runs, n_subsets, n_rows, n_outputs)."""
-        ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Predictions averaged over the runs, shape (n_subsets, n_rows, n_outputs)."""
-        ...
 
 
 class AveragedValues:
