@@ -102,7 +102,7 @@ class Evaluator:
         evaluated: Values | None = None,
     ) -> None:
         self._values, self.checkpoint = values, checkpoint
-        self.progress = progress or Silent()
+        self._progress = progress or Silent()
         self.n_players = values.n_players
         self._found: Places = {False: {}, True: {}}
         # In the checkpoint; what this run has not asked for yet is not its own.
@@ -110,10 +110,15 @@ class Evaluator:
         if evaluated is not None:
             _note(self._found[True], evaluated)
 
+    @property
+    def progress(self) -> Progress:
+        """What is told after each block."""
+        return self._progress
+
     def reporting_to(self, progress: Progress) -> Evaluator:
         """Return an evaluator that tells another progress bar, and shares all values with this."""
         other = copy(self)
-        other.progress = progress
+        other._progress = progress
         return other
 
     @property
@@ -136,7 +141,7 @@ class Evaluator:
                 self.checkpoint.save(block, influences)
             self._recall(block)
             _note(self._found[influences], block)
-            self.progress.update(self.n_evaluated, total)
+            self._progress.update(self.n_evaluated, total)
         return replace(self._gather(subsets, influences), subsets=subsets)
 
     def run(
@@ -163,7 +168,7 @@ class Evaluator:
             total = max(planned or 0, n_subsets)
             values = self.evaluate(proposal.subsets, total=total).without_rows()
             if proposal.error is not None:
-                self.progress.update(n_subsets, planned, f"error bar {proposal.error:.4f}")
+                self._progress.update(n_subsets, planned, f"error bar {proposal.error:.4f}")
             return values
 
         return run_design(design, self.evaluate(start).without_rows(), evaluate)
