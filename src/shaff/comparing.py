@@ -60,16 +60,13 @@ def compare(
     total = np.sum(variances, axis=0)
     if same_rows:
         total = total - 2 * _shared(_fitted_game(a), _fitted_game(b), results, places)
-    estimates = [
-        r.raw_effects[p] if ways == "raw_effects" or r.plain_effects is None else r.plain_effects[p]
-        for ways in ("raw_effects", "plain_effects")
-        for r, p in zip(results, places, strict=True)
-    ]
+    raw = [r.raw_effects[p] for r, p in zip(results, places, strict=True)]
+    plain = [r._plain[p] for r, p in zip(results, places, strict=True)]
     left = [n for n in dict.fromkeys((*first.names, *second.names)) if n not in names]
     return Comparison(
         tuple(names),
         np.stack([r.effects[p] for r, p in zip(results, places, strict=True)]),
-        np.stack([estimates[1] - estimates[0], estimates[3] - estimates[2]]),
+        np.stack([raw[1] - raw[0], plain[1] - plain[0]]),
         np.sqrt(np.maximum(total, 0.0)),
         (str(labels[0]), str(labels[1])),
         tuple(left_out(left)),

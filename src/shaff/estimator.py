@@ -35,7 +35,7 @@ from shaff.data.table import (
 )
 from shaff.designs import ForestPaths
 from shaff.errors import InputError, InputTypeError, as_user_errors
-from shaff.fitting.fit import Task
+from shaff.fitting.facts import Task
 from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
 from shaff.fitting.interactions import Budget, find_interactions, no_interactions

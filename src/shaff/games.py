@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.seeds import draw_seed
-from shaff._util.typing import BoolArray, FloatArray, RandomState
+from shaff._util.typing import BoolArray, FloatArray, RandomState, is_whole
 from shaff._util.words import counted
 from shaff.designs.gaussian_process import GaussianProcessDesign
 from shaff.errors import InputError, InputTypeError
@@ -146,16 +146,12 @@ class _CountedGame:
 def _check(game: SetFunction, n_players: int, n_subsets: int | None, tol: float | None) -> None:
     if not callable(game):
         raise InputTypeError("game must be callable: game(masks) -> values.")
-    if not _is_whole(n_players) or n_players < 1:
+    if not is_whole(n_players) or n_players < 1:
         raise InputError(f"n_players={n_players!r}: expected a whole number of at least 1.")
-    if n_subsets is not None and not (_is_whole(n_subsets) and n_subsets >= LEAST):
+    if n_subsets is not None and not (is_whole(n_subsets) and n_subsets >= LEAST):
         raise InputError(f"n_subsets={n_subsets!r}: expected a whole number of at least {LEAST}.")
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):
         raise InputError(f"tol={tol!r}: expected a positive number.")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _solution(

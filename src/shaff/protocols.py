@@ -195,18 +195,15 @@ class ValueFunction(Protocol):
     @property
     def n_players(self) -> int:
         """Number of players."""
-        ...
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; the value of the empty set is 0 by definition."""
-        ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means m_U(x), shape (n_subsets, n_rows, n_outputs).
 
         ``rows=None`` means the rows that v is measured on, each predicted out of sample.
         """
-        ...
 
 
 class RowPass(Protocol):
@@ -218,25 +215,20 @@ class RowPass(Protocol):
     @property
     def n_folds(self) -> int:
         """Number of models, each with rows of the sample that it has not seen."""
-        ...
 
     @property
     def fold_of(self) -> IntpArray:
         """The model that has not seen each row of the sample, -1 if all have."""
-        ...
 
     @property
     def cancel(self) -> npt.NDArray[np.uint8]:
         """One number: what it computes ends early when it is set."""
-        ...
 
     def learn(self, n_jobs: int | None) -> None:
         """Learn in threads all that `sums` needs; without this call it is learnt on the way."""
-        ...
 
     def sums(self, rows: Any, n_units: int | None) -> Any:
         """Return the `ErrorSums` of `MeasuredRows`, each row predicted by its model."""
-        ...
 
 
 class Design(Protocol):
@@ -248,7 +240,6 @@ class Design(Protocol):
         ``history`` holds the values of all subsets so far, the full set first. A proposal repeats
         no subset of the history, and holds neither the empty nor the full set.
         """
-        ...
 
 
 class Solver(Protocol):
@@ -256,7 +247,6 @@ class Solver(Protocol):
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
         """Return effects, given the values of the proposal's subsets and of the full set."""
-        ...
 
 
 @dataclass(frozen=True)

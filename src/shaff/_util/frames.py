@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from shaff._util.typing import FloatArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.errors import InputError
 
 Backend = Literal["pandas", "polars", "pyarrow"]
@@ -39,3 +39,19 @@ def make_frame(columns: Mapping[str, Sequence[str | None] | FloatArray], backend
         for name, column in columns.items()
     }
     return nw.from_dict(data, backend=backend).to_native()
+
+
+def sorted_columns(
+    names: Sequence[str], columns: Mapping[str, FloatArray | None], order: IntpArray
+) -> dict[str, Any]:
+    """Return columns for `make_frame`: the inputs in an order, and the numbers that there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.frames import sorted_columns
+    >>> sorted_columns(("a", "b"), {"effect": np.array([0.1, 0.3]), "low": None}, np.array([1, 0]))
+    {'input': ['b', 'a'], 'effect': array([0.3, 0.1])}
+    """
+    known = {name: array[order] for name, array in columns.items() if array is not None}
+    return {"input": [names[j] for j in order], **known}

@@ -14,6 +14,7 @@ from shaff._util.seeds import draw_seed
 from shaff._util.words import counted, listed
 from shaff.data.remarks import Remark
 from shaff.data.sources.files import Source, TableFile, read_source, with_types
+from shaff.data.sources.packed import called
 from shaff.errors import InputError
 from shaff.fitting.progress import progress_bar
 
@@ -77,7 +78,7 @@ def read_inputs(
         sample_seed = draw_seed(seed)
         table = read_source(source, max_rows, sample_seed, roles.row_groups, progress.update)
     if table.frame.height == 0:
-        raise InputError(f"{_place(source)} has no rows.")
+        raise InputError(f"{called(source.paths[0])} has no rows.")
     names = table.frame.columns
     _known(names, roles.target, "--target")
     special = _special(names, roles)
@@ -106,10 +107,6 @@ def read_inputs(
         None if roles.by is None else frame[roles.by],
         numbers,
     )
-
-
-def _place(source: Source) -> str:
-    return "the standard input" if str(source.paths[0]) == "-" else str(source.paths[0])
 
 
 def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:

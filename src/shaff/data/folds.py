@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from shaff._util.typing import IntArray
+from shaff._util.typing import IntArray, IntpArray
 from shaff.data.target import Target, as_target
 from shaff.errors import InputError, as_user_errors
 
@@ -82,6 +83,21 @@ def make_folds(
                 "cv divides the rows of a group: use a splitter for groups, such as GroupKFold."
             )
     return folds
+
+
+def fold_numbers(folds: Iterable[Fold], n_rows: int, elsewhere: int = 0) -> IntpArray:
+    """Return the number of the fold that holds each row out; ``elsewhere`` where none does.
+
+    Examples
+    --------
+    >>> from shaff.data.folds import fold_numbers, make_folds
+    >>> fold_numbers(make_folds(4, cv=2), 4).tolist()
+    [1, 1, 0, 0]
+    """
+    numbers = np.full(n_rows, elsewhere, dtype=np.intp)
+    for k, fold in enumerate(folds):
+        numbers[fold.test] = k
+    return numbers
 
 
 def _n_folds(n_units: int, cv: int | None) -> int:

@@ -243,11 +243,11 @@ def _without_unit(text: str) -> tuple[str, str]:
 
 
 def _date_candidates(labels: set[str], order: DateOrder | None) -> Iterator[_Candidate]:
-    yield _dates("dates", _matches(labels, _YEAR_FIRST), _year_month_day)
+    yield _dates("dates", _matches(labels, _YEAR_FIRST), _month_before_day)
     matches = _matches(labels, _YEAR_LAST)
     by_order = {
-        "day": _dates("dates with the day first", matches, _day_month_year),
-        "month": _dates("dates with the month first", matches, _month_day_year),
+        "day": _dates("dates with the day first", matches, _day_before_month),
+        "month": _dates("dates with the month first", matches, _month_before_day),
     }
     day, month = (len(by_order[name].values) for name in ("day", "month"))
     # Points stand between day, month and year in that order.
@@ -287,16 +287,12 @@ def _dates(
     return _Candidate(kind, {text: moment.date() for text, moment in moments.items()})
 
 
-def _year_month_day(match: re.Match[str]) -> tuple[int, int, int]:
-    return int(match["year"]), int(match["first"]), int(match["second_part"])
-
-
-def _day_month_year(match: re.Match[str]) -> tuple[int, int, int]:
-    return _full_year(match["year"]), int(match["second_part"]), int(match["first"])
-
-
-def _month_day_year(match: re.Match[str]) -> tuple[int, int, int]:
+def _month_before_day(match: re.Match[str]) -> tuple[int, int, int]:
     return _full_year(match["year"]), int(match["first"]), int(match["second_part"])
+
+
+def _day_before_month(match: re.Match[str]) -> tuple[int, int, int]:
+    return _full_year(match["year"]), int(match["second_part"]), int(match["first"])
 
 
 def _full_year(year: str) -> int:

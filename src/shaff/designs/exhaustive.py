@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaff.designs.sampling import unseen
+from shaff.designs.sampling import FixedDesign
 from shaff.errors import InputError
-from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.protocols import DesignContext, DesignSetting
 from shaff.subsets import Subsets
 
 # Lists of more subsets would not fit memory; to evaluate as many takes days.
@@ -16,7 +16,7 @@ from shaff.subsets import Subsets
 MAX_PLAYERS, LARGEST_EVALUATED = 24, 16
 
 
-class ExhaustiveDesign:
+class ExhaustiveDesign(FixedDesign):
     """All ``2 ** n_players - 2`` subsets between the empty and the full one, each once.
 
     Parameters
@@ -41,10 +41,6 @@ class ExhaustiveDesign:
         """The whole design."""
         codes = np.arange(1, 2**self.n_players - 1)[:, None]
         return Subsets.from_masks((codes >> np.arange(self.n_players)) & 1)
-
-    def propose(self, history: Values) -> Proposal | None:
-        """Propose every subset that the history does not hold."""
-        return unseen(self.subsets, history)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from shaff._util.typing import FloatArray, RandomState
-from shaff.designs.sampling import random_of_sizes, unseen
-from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.designs.sampling import FixedDesign, random_of_sizes
+from shaff.protocols import DesignContext, DesignSetting
 from shaff.subsets import Subsets
 
 
-class KernelDrawsDesign:
+class KernelDrawsDesign(FixedDesign):
     """Subsets drawn with replacement in proportion to the Shapley kernel.
 
     A subset drawn several times is evaluated once and carries its count as weight, so that the
@@ -60,10 +60,6 @@ class KernelDrawsDesign:
         subsets = Subsets.from_masks(masks, np.zeros(self.n_subsets))
         both = [subsets, subsets.complement()] if self.paired else [subsets]
         return Subsets.concatenate(both).unique()
-
-    def propose(self, history: Values) -> Proposal | None:
-        """The whole design, without what the history holds."""
-        return unseen(self.subsets, history)
 
 
 def size_probabilities(n_players: int) -> FloatArray:

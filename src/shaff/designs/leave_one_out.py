@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shaff.designs.sampling import unseen
-from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.designs.sampling import FixedDesign
+from shaff.protocols import DesignContext, DesignSetting
 from shaff.subsets import Subsets
 
 
-class LeaveOneOutDesign:
+class LeaveOneOutDesign(FixedDesign):
     """The complement of each player, for `shaff.solve.total_sobol.TotalSobolSolver`.
 
     Parameters
@@ -31,10 +31,6 @@ class LeaveOneOutDesign:
         """The whole design; a single player leaves the empty set, which needs no evaluation."""
         complements = Subsets.singletons(self.n_players).complement()
         return complements[complements.sizes > 0]
-
-    def propose(self, history: Values) -> Proposal | None:
-        """Propose the whole design, except for what the history holds."""
-        return unseen(self.subsets, history)
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,19 @@ from sklearn.utils import check_random_state
 
 from shaff._util.typing import BoolArray, FloatArray, IntArray, RandomState
 from shaff.designs.sampling import (
+    FixedDesign,
     all_of_size,
     canonical,
     log_pairs_by_size,
     n_pairs_by_size,
     paired,
     random_of_sizes,
-    unseen,
 )
-from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.protocols import DesignContext, DesignSetting
 from shaff.subsets import Subsets, log_kernel_weight
 
 
-class LeverageDesign:
+class LeverageDesign(FixedDesign):
     """Pairs of complements drawn without replacement in proportion to their leverage scores.
 
     The leverage score of a subset in the Shapley regression depends on its size alone, and is
@@ -65,10 +65,6 @@ class LeverageDesign:
             weight = log_kernel_weight([size], self.n_players) - log_probability[size - 1]
             log_weights.append(np.repeat(weight, count))
         return paired(np.concatenate(masks), np.concatenate(log_weights))
-
-    def propose(self, history: Values) -> Proposal | None:
-        """Propose the whole design, except for what the history holds."""
-        return unseen(self.subsets, history)
 
 
 def expected_counts(n_pairs: int, n_players: int) -> FloatArray:

@@ -10,14 +10,14 @@ from sklearn.utils import check_random_state
 
 from shaff._util.typing import FloatArray, RandomState
 from shaff.designs.sampling import (
+    FixedDesign,
     all_of_size,
     canonical,
     n_pairs_by_size,
     paired,
     random_of_sizes,
-    unseen,
 )
-from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
+from shaff.protocols import DesignContext, DesignSetting
 from shaff.subsets import Subsets, log_kernel_weight
 
 # Draws to try for each pair that is wanted: past that, what is left is too unlikely to wait for.
@@ -25,7 +25,7 @@ from shaff.subsets import Subsets, log_kernel_weight
 MAX_DRAWS_PER_PAIR = 20
 
 
-class MonteCarloDesign:
+class MonteCarloDesign(FixedDesign):
     """Pairs of complements drawn with replacement in proportion to the Shapley kernel.
 
     A pair drawn several times is evaluated once and carries its count as weight.
@@ -77,10 +77,6 @@ class MonteCarloDesign:
             masks = np.concatenate([masks, drawn.masks()])
             log_weight = np.concatenate([log_weight, drawn.regression_log_weight()])
         return paired(masks, log_weight)
-
-    def propose(self, history: Values) -> Proposal | None:
-        """Propose the whole design, except for what the history holds."""
-        return unseen(self.subsets, history)
 
     def _sample(self, n_pairs: int, n_whole: int) -> Subsets:
         """Draw until ``n_pairs`` pairs are distinct; the draws share the mass of their sizes."""

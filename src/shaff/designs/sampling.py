@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,19 @@ from scipy.special import gammaln
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.protocols import Proposal, Values
 from shaff.subsets import Subsets
+
+
+class FixedDesign(ABC):
+    """Base of the designs that are one list of subsets, whatever their values turn out to be."""
+
+    @property
+    @abstractmethod
+    def subsets(self) -> Subsets:
+        """The whole design."""
+
+    def propose(self, history: Values) -> Proposal | None:
+        """Propose the whole design, except for what the history holds."""
+        return unseen(self.subsets, history)
 
 
 def random_of_sizes(sizes: IntArray, n_players: int, rng: np.random.RandomState) -> BoolArray:

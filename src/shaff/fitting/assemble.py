@@ -21,15 +21,15 @@ def assemble(facts: Facts) -> EffectsResult:
         names=facts.names,
         effects=facts.effects,
         explained_variance=facts.explained_variance,
-        design=facts.settings.design.name,
-        solver=facts.settings.solver.name,
+        design=facts.task.settings.design.name,
+        solver=facts.task.settings.solver.name,
         target=facts.outcome,
         notes=write_notes(facts),
         interchangeable=facts.checks.interchangeable,
         data=facts.checks.summary,
-        call=facts.provenance.call,
-        versions=facts.provenance.versions,
-        library=facts.provenance.library,
+        call=facts.task.provenance.call,
+        versions=facts.task.provenance.versions,
+        library=facts.task.provenance.library,
         **(_of_constant(facts) if facts.solution is None else _of_solution(facts, facts.solution)),
     )
 
@@ -38,7 +38,7 @@ def _of_constant(facts: Facts) -> dict[str, Any]:
     """An outcome that does not vary: nothing was evaluated."""
     return {
         "raw_effects": np.zeros(len(facts.names)),
-        "n_rows": len(facts.problem.X),
+        "n_rows": len(facts.task.problem.X),
         "n_subsets": 0,
         "estimator": "none",
     }
@@ -56,10 +56,10 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         "estimator": facts.game.name,
         "first_order": facts.first_order,
         "total": None if total is None else facts.spread(total, np.nan),
-        "random_state": facts.settings.random_state,
+        "random_state": facts.task.settings.random_state,
         "per_output": _per_output(facts, solution),
         "plain_explained_variance": solution.plain_explained_variance,
-        "screened": facts.selection.correlations if facts.has_others else None,
+        "screened": facts.selection.correlations if facts.selection.has_others else None,
         "others": _of_others(facts, solution),
         "convergence": _convergence(facts, solution),
         "directions": None if shapes is None else {k: s.direction for k, s in shapes.items()},

@@ -39,15 +39,12 @@ class Store(Protocol):
 
     def names(self, prefix: str) -> list[str]:
         """Return the names that begin with the prefix, in order."""
-        ...
 
     def read(self, name: str) -> bytes:
         """Return all bytes of that name."""
-        ...
 
     def write(self, name: str, data: bytes) -> None:
         """Write bytes under that name, whole or not at all."""
-        ...
 
 
 class LocalStore:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,35 @@ from shaff.results.direction import Shape
 from shaff.screening import PlayerSelection
 from shaff.subsets import Subsets
 from shaff.uncertainty.inference import Uncertainty
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be fitted.
+
+    Parameters
+    ----------
+    settings : Settings
+    problem : Problem
+        The data as they were read.
+    sampled : SampledData
+        How the rows were drawn, and which others v is measured on.
+    make : callable
+        Step 2: from a problem to its value function.
+    provenance : Provenance
+    model : fitted model or None, default=None
+        What the value function was made from, where that was fitted elsewhere.
+    explains_outcome : bool, default=True
+        Whether the outcome is explained, and not what a model predicts in its place.
+    """
+
+    settings: Settings
+    problem: Problem
+    sampled: SampledData
+    make: Callable[[Problem], Game]
+    provenance: Provenance
+    model: Any = None
+    explains_outcome: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +140,7 @@ class Facts:
 
     Parameters
     ----------
-    settings : Settings
-    problem : Problem
-        The data as they were read.
-    sampled : SampledData
-        How the rows were drawn.
-    provenance : Provenance
-    explains_outcome : bool
-        Whether the outcome is explained, and not what a model predicts in its place.
+    task : Task
     selection : PlayerSelection
         Which inputs took part by name.
     game : Game or None
@@ -125,11 +149,7 @@ class Facts:
     checks : Checks
     """
 
-    settings: Settings
-    problem: Problem
-    sampled: SampledData
-    provenance: Provenance
-    explains_outcome: bool
+    task: Task
     selection: PlayerSelection
     game: Game | None = None
     solution: Solution | None = None
@@ -153,12 +173,7 @@ class Facts:
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """How the data were read, by whoever read them."""
-        return (*self.problem.table.remarks, *self.provenance.remarks)
-
-    @property
-    def has_others(self) -> bool:
-        """Whether a screen has put some inputs together."""
-        return len(self.selection.others) > 0
+        return (*self.task.problem.table.remarks, *self.task.provenance.remarks)
 
     @property
     def explained_variance(self) -> float:
@@ -187,7 +202,7 @@ class Facts:
     @cached_property
     def sharing(self) -> FloatArray:
         """Map from the players to all inputs, shape (n_inputs, n_players)."""
-        n_players = len(self.selection.kept) + self.has_others
+        n_players = len(self.selection.kept) + self.selection.has_others
         share = np.zeros((len(self.names), n_players))
         share[self.selection.kept, np.arange(len(self.selection.kept))] = 1.0
         share[self.selection.others, -1:] = 1.0 / max(len(self.selection.others), 1)
@@ -205,4 +220,4 @@ class Facts:
 
     def of_others(self, **found: FloatArray) -> dict[str, float] | None:
         """The numbers of "all others"; None without them."""
-        return {k: float(a[-1]) for k, a in found.items()} if self.has_others else None
+        return {k: float(a[-1]) for k, a in found.items()} if self.selection.has_others else None

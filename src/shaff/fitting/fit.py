@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,15 @@ from shaff._util.warn import warn
 from shaff._util.work import engaged
 from shaff._version import __version__
 from shaff.data.problem import NothingToExplainError, Problem
-from shaff.data.sources.sampled import AllRows, SampledData
+from shaff.data.sources.sampled import AllRows
 from shaff.fitting.all_rows import Measured, RowsToMeasure, measure
 from shaff.fitting.assemble import assemble
 from shaff.fitting.checkpoint import Checkpoint, fingerprint
 from shaff.fitting.checks import run_checks
 from shaff.fitting.evaluator import Evaluator
-from shaff.fitting.facts import Facts, Solution
-from shaff.fitting.fitted_game import ConstantGame, FittedGame, shapes_of
+from shaff.fitting.facts import Facts, Solution, Task
+from shaff.fitting.fitted_game import ConstantGame, FittedGame, as_played, shapes_of
 from shaff.fitting.progress import Silent, progress_bar
-from shaff.fitting.provenance import Provenance
 from shaff.fitting.settings import Settings
 from shaff.gaussian_process.linear_game import Proxy, linear_proxy
 from shaff.protocols import (
@@ -58,35 +58,6 @@ LINEAR_GAME_UP_TO = 100
 SOBOL_PLAYERS = 50
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is to be fitted.
-
-    Parameters
-    ----------
-    settings : Settings
-    problem : Problem
-        The data as they were read.
-    sampled : SampledData
-        How the rows were drawn, and which others v is measured on.
-    make : callable
-        Step 2: from a problem to its value function.
-    provenance : Provenance
-    model : fitted model or None, default=None
-        What the value function was made from, where that was fitted elsewhere.
-    explains_outcome : bool, default=True
-        Whether the outcome is explained, and not what a model predicts in its place.
-    """
-
-    settings: Settings
-    problem: Problem
-    sampled: SampledData
-    make: Callable[[Problem], Game]
-    provenance: Provenance
-    model: Any = None
-    explains_outcome: bool = True
-
-
 def fit(task: Task) -> tuple[EffectsResult, FittedGame | ConstantGame]:
     """Return the result of a fit, and the game that answers further questions about it."""
     with engaged(task.problem.n_jobs), one_blas_thread:
@@ -101,7 +72,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         selection, game = _selection_and_game(settings, problem, task.make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
-        return _facts(task, PlayerSelection.everybody(problem)), ConstantGame(problem)
+        return Facts(task, PlayerSelection.everybody(problem)), ConstantGame(problem)
     checkpoint = _checkpoint(settings, selection.problem, task.model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.evaluated)
@@ -120,25 +91,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         solution.subsets,
         solution.effects,
     )
-    return _facts(task, selection, game, solution), fitted
-
-
-def _facts(
-    task: Task,
-    selection: PlayerSelection,
-    game: Game | None = None,
-    solution: Solution | None = None,
-) -> Facts:
-    return Facts(
-        task.settings,
-        task.problem,
-        task.sampled,
-        task.provenance,
-        task.explains_outcome,
-        selection,
-        game,
-        solution,
-    )
+    return Facts(task, selection, game, solution), fitted
 
 
 def _selection_and_game(
@@ -263,13 +216,9 @@ class Steps:
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
         """The values of what the design has chosen, and of Sobol indices, over all rows."""
         wanted = Subsets.concatenate([subsets, self._sobol_subsets() or subsets[:0]]).unique()
-
-        def as_played(X: FloatArray) -> FloatArray:
-            rows = self.selection.rows(X if whole.columns is None else X[:, whole.columns])
-            return rows if self.game.encode is None else self.game.encode(rows)
-
         self.evaluator.evaluate(wanted, influences=False)
-        rows = RowsToMeasure(whole.rest, whole.problem, as_played)
+        encode = partial(as_played, self.selection, self.game, whole.columns)
+        rows = RowsToMeasure(whole.rest, whole.problem, encode)
         progress, checkpoint = self.evaluator.progress, self.evaluator.checkpoint
         self.measured = measure(rows, self.game.values, wanted, progress, checkpoint)
         self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.arrays import slices
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.new_rows import NewRows
@@ -92,7 +93,7 @@ class FittedGame:
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X
-        rows = None if new is None else self._as_played(X)
+        rows = None if new is None else as_played(self.selection, self.game, self.columns, X)
         shares = self._shares(rows, len(X), _mean(self._explained), errors)
         notes = self._notes(shares, new)
         return _local(shares, self.problem, self._explained, X, notes, is_training=new is None)
@@ -108,15 +109,6 @@ class FittedGame:
         X = self.problem.X
         return X if len(X) == len(self._explained.X) else self._explained.X
 
-    @property
-    def _has_others(self) -> bool:
-        return len(self.selection.others) > 0
-
-    def _as_played(self, X: FloatArray) -> FloatArray:
-        """Rows as the value function knows them."""
-        rows = self.selection.rows(X if self.columns is None else X[:, self.columns])
-        return rows if self.game.encode is None else self.game.encode(rows)
-
     def _shares(
         self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
     ) -> _Shares:
@@ -126,10 +118,10 @@ class FittedGame:
         if rows is None:
             whole = self._share_out(None, n_rows, base, weights, design)
         else:
-            blocks = [rows[some] for some in _slices(len(rows), MAX_ROWS)]
+            blocks = [rows[some] for some in slices(len(rows), MAX_ROWS)]
             parts = [self._share_out(some, len(some), base, weights, design) for some in blocks]
             whole = _Shares.joined(parts)
-        if not self._has_others:
+        if not self.selection.has_others:
             return whole
         n_names = len(self.selection.names)
         return whole.spread(np.append(self.selection.kept, n_names), n_names + 1)
@@ -171,7 +163,7 @@ class FittedGame:
         full = Subsets.full(self.subsets.n_players)
         subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
         at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
-        for block in _slices(len(subsets), at_once):
+        for block in slices(len(subsets), at_once):
             yield from enumerate(predict(subsets[block], rows), block.start)
 
     def _notes(self, shares: _Shares, new: NewRows | None) -> tuple[str, ...]:
@@ -274,6 +266,14 @@ def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tup
     return data, levels
 
 
+def as_played(
+    selection: PlayerSelection, game: Game, columns: IntpArray | None, X: FloatArray
+) -> FloatArray:
+    """Return rows of the table as the value function knows them; only ``columns`` play, if any."""
+    rows = selection.rows(X if columns is None else X[:, columns])
+    return rows if game.encode is None else game.encode(rows)
+
+
 def shapes_of(
     selection: PlayerSelection, effects: Effects, means: npt.NDArray[np.float32] | None
 ) -> dict[str, Shape] | None:
@@ -324,7 +324,3 @@ def _add(total: FloatArray, weights: FloatArray, means: FloatArray) -> None:
     """Add the means of one subset, weighted, player by player: each sum has the subsets' order."""
     for k in np.flatnonzero(weights):
         total[k] += weights[k] * means
-
-
-def _slices(n: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]

@@ -17,7 +17,6 @@ class Progress(Protocol):
 
     def update(self, done: int, total: int | None, note: str = "") -> None:
         """Report how much is done, and of how much if that is known."""
-        ...
 
 
 class Silent:

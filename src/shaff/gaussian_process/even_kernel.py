@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from shaff._util.typing import FloatArray, IntpArray
-from shaff.gaussian_process.kernel import Points, decays, quadrature
+from shaff.gaussian_process.kernel import Points, coin_pairs, coin_products, decays
 
 # Points at a time, for memory only.
 _BLOCK = 256
@@ -72,12 +72,7 @@ class EvenKernel:
 
     def _with_indices(self, signs: FloatArray) -> FloatArray:
         """Cov(indices, v(U) + v(complement)), shape (len(signs), n_pairs_of_players)."""
-        t, weight = quadrature(len(self.rates))
-        apart = np.exp(-self.rates)[:, None]
-        inside, outside = t + (1 - t) * apart, (1 - t) + t * apart
-        log_in, log_out = np.log(inside), np.log(outside)
-        log_product = (log_in + log_out).sum(axis=0) / 2 + signs @ (log_in - log_out) / 2
-        product = np.exp(log_product) * weight
+        inside, outside, product = coin_products(signs, self.rates)
         jump = -np.expm1(-self.rates)[:, None]
         # The jump of each player in the place of its own factor, which is divided out.
         ratio = np.where(signs[:, :, None] > 0, jump / inside, -jump / outside)
@@ -88,13 +83,7 @@ class EvenKernel:
     @cached_property
     def effects_variances(self) -> FloatArray:
         """Prior variance of each index, shape (n_pairs_of_players,)."""
-        t, weight = quadrature(len(self.rates))
-        # The integrand is symmetric in (t, t'): one triangle, counted twice, is enough.
-        one, other = np.triu_indices(len(t))
-        counts = np.where(one == other, 1.0, 2.0) * weight[one] * weight[other]
-        equal = t[one] * t[other] + (1 - t[one]) * (1 - t[other])
-        factor = equal + np.exp(-self.rates)[:, None] * (1 - equal)
-        product = np.exp(np.log(factor).sum(axis=0)) * counts
+        _, _, factor, product = coin_pairs(self.rates)
         jump = -2 * np.expm1(-self.rates)[:, None] / factor
         variances = self.signal * ((jump * product) @ jump.T)
         return np.asarray(variances[self._pairs], dtype=np.float64)

@@ -83,12 +83,7 @@ class OddKernel:
         the kernel is a product over players, so the expectation is a product of affine functions
         of t and the quadrature is exact.
         """
-        t, weight = quadrature(len(self.rates))
-        apart = np.exp(-self.rates)[:, None]
-        inside, outside = t + (1 - t) * apart, (1 - t) + t * apart
-        log_in, log_out = np.log(inside), np.log(outside)
-        log_product = (log_in + log_out).sum(axis=0) / 2 + a.signs @ (log_in - log_out) / 2
-        product = np.exp(log_product) * weight
+        inside, outside, product = coin_products(a.signs, self.rates)
         # The product runs over the other players: divide player i's own factor out again.
         rest = np.where(a.signs > 0, product @ (1 / inside).T, product @ (1 / outside).T)
         smooth = -2 * self.signal * np.expm1(-self.rates) * a.signs * rest
@@ -98,14 +93,7 @@ class OddKernel:
     @cached_property
     def effects_covariance(self) -> FloatArray:
         """Prior covariance of the Shapley values, shape (n_players, n_players)."""
-        t, weight = quadrature(len(self.rates))
-        # The integrand is symmetric in (t, t'): one triangle, counted twice, is enough.
-        first, second = np.triu_indices(len(t))
-        counts = np.where(first == second, 1.0, 2.0) * weight[first] * weight[second]
-        t, u = t[first], t[second]
-        equal = t * u + (1 - t) * (1 - u)
-        factor = equal + np.exp(-self.rates)[:, None] * (1 - equal)
-        product = np.exp(np.log(factor).sum(axis=0)) * counts
+        t, u, factor, product = coin_pairs(self.rates)
         jump = -np.expm1(-self.rates)[:, None] / factor
         covariance = (jump * (product * (2 * t - 1) * (2 * u - 1))) @ jump.T
         np.fill_diagonal(covariance, 2 * jump @ product)
@@ -130,6 +118,35 @@ def decays(a: FloatArray, b: FloatArray, rates: FloatArray) -> tuple[FloatArray,
     # For small rates the two products cancel: expm1 keeps the digits of their difference.
     less_one = np.expm1(-size)
     return np.copysign(larger * less_one, inner), larger * (2 + less_one)
+
+
+def coin_products(
+    signs: FloatArray, rates: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Factors of the kernel between each subset and one made of coins of bias t.
+
+    That of a player inside and outside of the subset, shape (n_players, n_nodes), and their
+    product over all players, times the weight of the node, shape (len(signs), n_nodes).
+    """
+    t, weight = quadrature(len(rates))
+    apart = np.exp(-rates)[:, None]
+    inside, outside = t + (1 - t) * apart, (1 - t) + t * apart
+    log_in, log_out = np.log(inside), np.log(outside)
+    log_product = (log_in + log_out).sum(axis=0) / 2 + signs @ (log_in - log_out) / 2
+    return inside, outside, np.exp(log_product) * weight
+
+
+def coin_pairs(rates: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Pairs of biases, the factor of each player between two subsets made of such coins, shape
+    (n_players, n_pairs), and the product over all players, times the weight of the pair."""
+    t, weight = quadrature(len(rates))
+    # The integrand is symmetric in (t, t'): one triangle, counted twice, is enough.
+    first, second = np.triu_indices(len(t))
+    counts = np.where(first == second, 1.0, 2.0) * weight[first] * weight[second]
+    t, u = t[first], t[second]
+    equal = t * u + (1 - t) * (1 - u)
+    factor = equal + np.exp(-rates)[:, None] * (1 - equal)
+    return t, u, factor, np.exp(np.log(factor).sum(axis=0)) * counts
 
 
 @lru_cache(maxsize=32)

@@ -20,20 +20,16 @@ class Kernel(Protocol):
 
     def covariance(self, a: Points, b: Points) -> FloatArray:
         """Covariance between values, shape (len(a), len(b))."""
-        ...
 
     def variance(self, a: Points) -> FloatArray:
         """Variance of values, shape (len(a),)."""
-        ...
 
     def with_effects(self, a: Points) -> FloatArray:
         """Covariance between effects and values, shape (n_effects, len(a))."""
-        ...
 
     @property
     def effects_variances(self) -> FloatArray:
         """Variance of effects, shape (n_effects,)."""
-        ...
 
 
 class Posterior:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from shaff._util.arrays import frozen
-from shaff._util.frames import Backend, make_frame
+from shaff._util.frames import Backend, make_frame, sorted_columns
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
 from shaff.results.base import Result, check_level
@@ -92,10 +91,7 @@ class Comparison(Result):
         """Return intervals of the differences; as those of effects they span plain and corrected
         values."""
         check_level(level)
-        half = float(ndtri((1 + level) / 2)) * self.standard_errors
-        return ConfidenceInterval(
-            self.estimates.min(axis=0) - half, self.estimates.max(axis=0) + half
-        )
+        return ConfidenceInterval.spanning(self.estimates, self.standard_errors, level)
 
     def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
         """Return a data frame with one line per input, the largest difference first.
@@ -123,9 +119,8 @@ class Comparison(Result):
             "p_value": self.p_values,
             "p_adjusted": adjust_p_values(self.p_values),
         }
-        inputs = {"input": [self.names[j] for j in self.order]}
-        numbers = {name: array[self.order] for name, array in columns.items()}
-        return make_frame({**inputs, **numbers}, backend or self.library or "pandas")
+        sorted_ones = sorted_columns(self.names, columns, self.order)
+        return make_frame(sorted_ones, backend or self.library or "pandas")
 
     def summary(self, max_inputs: int = 20) -> str:
         """Return the largest differences as a text table.

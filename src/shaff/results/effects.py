@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from shaff._util.arrays import frozen
 from shaff._util.files import replacing
-from shaff._util.frames import Backend, make_frame
+from shaff._util.frames import Backend, make_frame, sorted_columns
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.words import counted, listed
 from shaff._version import __version__
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
+_ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "first_order", "total", "p_values",
+                  "screened")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,23 +204,14 @@ class EffectsResult(Result):
         ):
             value = getattr(self, field)
             checked[field] = None if value is None else kind(value)
-        for field in (
-            "effects",
-            "raw_effects",
-            "plain_effects",
-            "first_order",
-            "total",
-            "p_values",
-            "screened",
-        ):
+        for field in _ONE_PER_INPUT:
             checked[field] = frozen(getattr(self, field), (p,), field)
         if self.others is not None:
             checked["others"] = {str(k): float(v) for k, v in self.others.items()}
         checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["errors_by_source"] = _frozen_errors(self.errors_by_source, p)
         for field in ("per_output", "per_output_errors"):
-            arrays = getattr(self, field)
-            checked[field] = None if arrays is None else _frozen_arrays(arrays, p)
+            checked[field] = _frozen_arrays(getattr(self, field), p)
         steps = 0 if self.convergence is None else len(self.convergence)
         checked["convergence"] = frozen(self.convergence, (steps, 2), "convergence")
         if self.directions is not None:
@@ -327,9 +320,12 @@ class EffectsResult(Result):
     def _span(self) -> tuple[FloatArray, FloatArray]:
         """The lower and the higher of the raw effects with and without correction; the higher is
         at least 0, as every true effect is."""
-        plain = self.raw_effects if self.plain_effects is None else self.plain_effects
-        highest = np.maximum(self.raw_effects, plain)
-        return np.minimum(self.raw_effects, plain), np.maximum(highest, 0.0)
+        highest = np.maximum(self.raw_effects, self._plain)
+        return np.minimum(self.raw_effects, self._plain), np.maximum(highest, 0.0)
+
+    @property
+    def _plain(self) -> FloatArray:
+        return self.raw_effects if self.plain_effects is None else self.plain_effects
 
     def upper_bound(self, level: float = 0.95) -> FloatArray:
         """Return one-sided upper bounds of the effects, shape (n_inputs,).
@@ -556,8 +552,8 @@ class EffectsResult(Result):
         if self.per_output_errors is None:
             return columns
         error = self.per_output_errors[output]
-        half = float(ndtri((1 + level) / 2)) * error
-        return {**columns, "low": effects - half, "high": effects + half, "standard_error": error}
+        low, high = ConfidenceInterval.spanning(effects[None], error, level)
+        return {**columns, "low": low, "high": high, "standard_error": error}
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -626,7 +622,7 @@ class EffectsResult(Result):
         backend = backend or self.library or "pandas"
         if by_output:
             return self._frame_by_output(backend, level)
-        columns = self._sorted(self._columns(level), self.order)
+        columns = sorted_columns(self.names, self._columns(level), self.order)
         return make_frame({**columns, **self._words(self.order)}, backend)
 
     def _words(self, inputs: IntpArray) -> dict[str, list[str | None]]:
@@ -635,15 +631,13 @@ class EffectsResult(Result):
             return {}
         return {"direction": [self.directions.get(self.names[j]) for j in inputs]}
 
-    def _sorted(self, columns: Mapping[str, FloatArray], order: IntpArray) -> dict[str, Any]:
-        names = [self.names[j] for j in order]
-        return {"input": names, **{name: array[order] for name, array in columns.items()}}
-
     def _frame_by_output(self, backend: Backend, level: float) -> Any:
         if self.per_output is None:
             raise InputError("This result has one output only: its effects are not by output.")
         parts = [
-            self._sorted(self._output_columns(output, level), np.argsort(-effects, kind="stable"))
+            sorted_columns(
+                self.names, self._output_columns(output, level), np.argsort(-effects, kind="stable")
+            )
             for output, effects in self.per_output.items()
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -793,15 +787,17 @@ def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:
 def _frozen_errors(
     errors: Mapping[str, npt.ArrayLike] | None, p: int
 ) -> dict[str, FloatArray] | None:
-    if errors is None:
-        return None
-    unknown = set(errors) - set(ERROR_SOURCES)
+    unknown = set(errors or ()) - set(ERROR_SOURCES)
     if unknown:
         raise InputError(f"errors_by_source has unknown sources {sorted(unknown)}.")
     return _frozen_arrays(errors, p)
 
 
-def _frozen_arrays(arrays: Mapping[str, npt.ArrayLike], p: int) -> dict[str, FloatArray]:
+def _frozen_arrays(
+    arrays: Mapping[str, npt.ArrayLike] | None, p: int
+) -> dict[str, FloatArray] | None:
+    if arrays is None:
+        return None
     copies = {str(name): frozen(array, (p,), str(name)) for name, array in arrays.items()}
     return {name: array for name, array in copies.items() if array is not None}
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from shaff._util.arrays import frozen
 from shaff._util.frames import Backend, make_frame
@@ -16,7 +15,7 @@ from shaff._util.words import counted
 from shaff.errors import InputError
 from shaff.results.base import Result, check_level
 from shaff.results.intervals import ConfidenceInterval
-from shaff.uncertainty.inference import adjust_p_values
+from shaff.uncertainty.inference import adjust_p_values, spanned_p_values
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
@@ -150,9 +149,8 @@ class Interactions(Result):
         error = self.pair_standard_errors
         if error is None:
             raise InputError("These interactions have no standard errors, so no intervals.")
-        half, plain = float(ndtri((1 + level) / 2)) * error, self._plain
-        low = np.minimum(self.pair_values, plain) - half
-        return ConfidenceInterval(low, np.maximum(self.pair_values, plain) + half)
+        both = np.stack([self.pair_values, self._plain])
+        return ConfidenceInterval.spanning(both, error, level)
 
     @property
     def _plain(self) -> FloatArray:
@@ -173,11 +171,10 @@ class Interactions(Result):
         """
         if adjust not in ("holm", None):
             raise InputError(f'adjust={adjust!r} is unknown: use "holm" or None.')
-        error, size = self.pair_standard_errors, np.abs(self._plain)
+        error = self.pair_standard_errors
         if error is None:
             raise InputError("These interactions have no standard errors, so no test.")
-        z = np.divide(size, error, out=np.where(size > 0, np.inf, 0.0), where=error > 0)
-        p_values = np.asarray(2 * ndtr(-z))
+        p_values = spanned_p_values(self._plain[None], error)
         return p_values if adjust is None else adjust_p_values(p_values)
 
     def _columns(self, level: float = 0.95) -> dict[str, FloatArray]:
@@ -249,12 +246,7 @@ class Interactions(Result):
         return self._summary(max_pairs)
 
     def plot(
-        self,
-        kind: str = "heatmap",
-        *,
-        ax: Any = None,
-        max_inputs: int = 20,
-        level: float = 0.95,
+        self, kind: str = "heatmap", *, ax: Any = None, max_inputs: int = 20, level: float = 0.95
     ) -> Display:
         """Draw the interactions; needs matplotlib (``pip install "shaff[plot]"``).
 

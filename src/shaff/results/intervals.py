@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scipy.special import ndtri
+
 from shaff._util.typing import FloatArray, IntpArray
 
 
@@ -23,6 +25,14 @@ class ConfidenceInterval(NamedTuple):
 
     low: FloatArray
     high: FloatArray
+
+    @classmethod
+    def spanning(
+        cls, estimates: FloatArray, errors: FloatArray, level: float
+    ) -> ConfidenceInterval:
+        """Return normal intervals from the lowest to the highest estimate, shape (n_ways, n)."""
+        half = float(ndtri((1 + level) / 2)) * errors
+        return cls(estimates.min(axis=0) - half, estimates.max(axis=0) + half)
 
 
 class RankInterval(NamedTuple):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # A key says which target, segment and model; one alone stands for itself.
 Key = str | tuple[str, ...]
-MISSING = "missing"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -69,6 +69,11 @@ class PlayerSelection:
         """Places of the players that do not play by name."""
         return np.flatnonzero(~np.isnan(self.correlations))
 
+    @property
+    def has_others(self) -> bool:
+        """Whether a screen has put some players together."""
+        return len(self.others) > 0
+
     def rows(self, X: FloatArray) -> FloatArray:
         """Return rows of the table as the learners see them."""
         if self.columns is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,16 @@ class Coding:
             threshold[nodes] = np.searchsorted(points, ensemble.threshold[nodes])
         sets = _code_sets(ensemble, cuts)
         return cls(ensemble, cuts, threshold, *sets)
+
+    @property
+    def nodes(self) -> dict[str, Any]:
+        """Arrays of the nodes of all trees, by the names that the core has for them."""
+        own = ("threshold", "category_set", "set_offset", "set_words")
+        return {
+            **{name: getattr(self.ensemble, name) for name in ("feature", "left", "right")},
+            "missing_left": self.ensemble.missing_left.view(np.uint8),
+            **{name: getattr(self, name) for name in own},
+        }
 
     def encode(self, X: npt.ArrayLike) -> CodeArray:
         """Codes of the entries, shape (n_columns, n_rows)."""

@@ -88,7 +88,7 @@ class Growth:
         self._weight = np.zeros(0) if weight is None else np.ascontiguousarray(weight)
         base = float(np.average(y, weights=weight))
         self._residual = np.asarray(y - base, dtype=np.float64)
-        self._ensemble = replace(
+        self.ensemble = replace(
             bins.no_trees(),
             base_score=base,
             learning_rate=booster.learning_rate,
@@ -108,19 +108,14 @@ class Growth:
             booster.max_features,
             booster.min_samples_leaf,
             booster.max_leaf_nodes,
-            self._ensemble.n_trees,
+            self.ensemble.n_trees,
             n_trees,
             self._seed,
             self._residual,
             np.zeros(1, dtype=np.uint8) if cancel is None else cancel,
         )
-        self._ensemble = self._ensemble.with_more(self._read(grown))
-        return self._ensemble
-
-    @property
-    def ensemble(self) -> Ensemble:
-        """Ensemble of all trees so far."""
-        return self._ensemble
+        self.ensemble = self.ensemble.with_more(self._read(grown))
+        return self.ensemble
 
     def with_rows(self, rows: npt.NDArray[np.uint8]) -> Growth:
         """The same growth on these rows; it goes on by itself."""
@@ -146,7 +141,7 @@ class Growth:
         set_column[category_set[category_set >= 0]] = feature[category_set >= 0]
         words = _category_sets(sets, set_column, self._bins.categories)
         return replace(
-            self._ensemble,
+            self.ensemble,
             feature=feature,
             threshold=threshold,
             left=left,

@@ -78,11 +78,9 @@ class DataErrors(Protocol):
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of ``weights @ v``."""
-        ...
 
     def by_output(self, weights: FloatArray) -> list[FloatArray] | None:
         """Return the same for each output, or None where that is not known."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,17 +56,13 @@ class MeanValues(ABC):
 
     def __init__(self, problem: Problem) -> None:
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
+        self.n_players = len(problem.players)
         self.outcome = Outcome.of(problem.y, problem.sample_weight)
 
     @property
     def y(self) -> FloatArray:
         """The targets, shape (n_rows, n_outputs)."""
         return self.outcome.y
-
-    @property
-    def n_players(self) -> int:
-        """Number of players of the game."""
-        return len(self.players)
 
     @abstractmethod
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:

@@ -39,6 +39,7 @@ class RidgeValues:
 
     def __init__(self, problem: Problem, *, scale: Scale = "linear") -> None:
         data = self._data = problem
+        self.n_players = len(problem.players)
         folds = problem.folds(problem.seed)
         self._outcome = Outcome.held_out(data, folds)
         with one_blas_thread:
@@ -48,11 +49,6 @@ class RidgeValues:
             self.penalty, _ = choose_penalty(
                 self._starts, self._features, data.y, data.weight, everything
             )
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self._data.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset."""

@@ -12,6 +12,7 @@ from scipy.optimize import nnls
 
 from shaff._util.seeds import LARGEST_SEED
 from shaff._util.typing import FloatArray, IntpArray
+from shaff.data.folds import fold_numbers
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Game, LearnerFacts, ValueFunction, Values
@@ -41,11 +42,9 @@ class Part(Protocol):
 
     def runs(self, subsets: Subsets) -> FloatArray:
         """Out-of-sample predictions, shape (n_runs, n_subsets, n_rows, n_outputs)."""
-        ...
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Predictions averaged over the runs, shape (n_subsets, n_rows, n_outputs)."""
-        ...
 
 
 class AveragedValues:
@@ -121,15 +120,11 @@ class StackedValues:
         smooth: SmoothValues | None = None,
     ) -> None:
         self.parts, self._problem = list(parts), problem
+        self.n_players = len(problem.players)
         self.fold_of = [np.asarray(folds, dtype=np.intp) for folds in fold_of]
         self._smooth = smooth
         self._mix_of: dict[bytes, _Mix] = {}
         self.outcome = Outcome.by_fold(problem, self.fold_of[0])
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self._problem.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset."""
@@ -371,7 +366,4 @@ def stacked(problem: Problem, seeds: list[int], boosting: list[Game], forest: Ga
 
 def _fold_of(values: ValueFunction) -> IntpArray:
     assert isinstance(values, ProjectedBoosting)
-    fold_of = np.zeros(sum(len(fold.test) for fold in values.folds), dtype=np.intp)
-    for k, fold in enumerate(values.folds):
-        fold_of[fold.test] = k
-    return fold_of
+    return fold_numbers(values.folds, sum(len(fold.test) for fold in values.folds))

@@ -32,15 +32,22 @@ HEAVY = 2**20
 
 
 class Engine(ABC):
-    """One way to run tasks elsewhere."""
+    """One way to run tasks elsewhere.
+
+    Parameters
+    ----------
+    n_workers : int
+
+    Attributes
+    ----------
+    name : str
+        Name of the engine, as users call it.
+    """
+
+    name: str
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = max(1, n_workers)
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the engine, as users call it."""
 
     @property
     def place(self) -> Any:
@@ -66,14 +73,11 @@ class Engine(ABC):
 class JoblibEngine(Engine):
     """Any backend of joblib; the parcel is part of every task."""
 
+    _return_as = "list"
+
     def __init__(self, n_workers: int, name: str, backend: Any = None) -> None:
         super().__init__(n_workers)
-        self._name, self._backend = name, backend
-
-    @property
-    def name(self) -> str:
-        """Name of the backend."""
-        return self._name
+        self.name, self._backend = name, backend
 
     def ship(self, parcel: ByteArray) -> Any:
         """Return the parcel itself."""
@@ -90,13 +94,11 @@ class JoblibEngine(Engine):
         jobs = (joblib.delayed(_numbered)(n, key, shipped, function, *t) for n, t in tasks.items())
         yield from parallel(jobs)
 
-    @property
-    def _return_as(self) -> str:
-        return "list"
-
 
 class ProcessEngine(JoblibEngine):
     """Processes of this machine (loky): the parcel is a file that all of them map."""
+
+    _return_as = "generator_unordered"
 
     def __init__(self, n_workers: int) -> None:
         super().__init__(n_workers, "loky", "loky")
@@ -110,10 +112,6 @@ class ProcessEngine(JoblibEngine):
     ) -> Iterator[tuple[int, Any]]:
         """Yield outcomes as tasks are done."""
         return super().run(key, shipped.path, function, tasks)
-
-    @property
-    def _return_as(self) -> str:
-        return "generator_unordered"
 
 
 class _MappedFile:
@@ -138,14 +136,11 @@ def _numbered(number: int, *job: Any) -> tuple[int, Any]:
 class DaskEngine(Engine):
     """A Dask cluster: the parcel is scattered, and each worker holds it as long as it is needed."""
 
+    name = "dask"
+
     def __init__(self, client: Any) -> None:
         super().__init__(sum(client.ncores().values()))
         self._client = client
-
-    @property
-    def name(self) -> str:
-        """Name of the engine."""
-        return "dask"
 
     @property
     def place(self) -> Any:
@@ -242,17 +237,14 @@ def _shipped_parcel(parcel: ByteArray) -> ByteArray:
 class RayEngine(Engine):
     """A Ray cluster: the parcel is put into its object store, one copy a machine."""
 
+    name = "ray"
+
     def __init__(self, n_workers: int, options: Mapping[str, Any]) -> None:
         import ray
 
         super().__init__(n_workers)
         # Ray runs the tasks of a lost worker again.
         self._work = ray.remote(**{"num_cpus": 1, "max_retries": 3, **options})(work)
-
-    @property
-    def name(self) -> str:
-        """Name of the engine."""
-        return "ray"
 
     @property
     def place(self) -> Any:

@@ -17,7 +17,7 @@ from shaff.data.rows import sampled
 from shaff.data.sources.blocks import sample_frame
 from shaff.data.sources.databases import DUCKDB, SQLITE, read_database
 from shaff.data.sources.lakes import PolarsLake
-from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
+from shaff.data.sources.packed import STANDARD_INPUT, called, read_bytes
 from shaff.data.sources.text import read_text_file, typed
 from shaff.data.spelling import DateOrder, Spelling
 from shaff.errors import InputError
@@ -210,7 +210,7 @@ def _panic() -> type[BaseException]:
 
 def _all_names(source: Source) -> str:
     if source.paths == (STANDARD_INPUT,):
-        return "the standard input"
+        return called(STANDARD_INPUT)
     more = f" and {counted(len(source.paths) - 1, 'file')} more" if len(source.paths) > 1 else ""
     return f"{source.paths[0]}{more}"
 
@@ -265,14 +265,13 @@ def _read_excel(source: Source) -> pl.DataFrame:
     path = source.paths[0]
     _check_archive(path)
     try:
-        frame = pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
-    except ValueError as error:
-        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
-    except Exception as error:  # fastexcel's own, which exist only where it is installed
-        if type(error).__module__.partition(".")[0] not in ("fastexcel", "_fastexcel"):
+        return pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
+    except Exception as error:
+        # Errors of fastexcel's own exist only where it is installed.
+        own = type(error).__module__.partition(".")[0] in ("fastexcel", "_fastexcel")
+        if not own and not isinstance(error, ValueError):
             raise
         raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
-    return frame
 
 
 def _check_archive(path: Path) -> None:

@@ -40,7 +40,6 @@ class Lake(Protocol):
 
         The rows come in the same order each time.
         """
-        ...
 
 
 def open_lake(X: Any) -> Lake | None:

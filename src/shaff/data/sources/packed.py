@@ -71,11 +71,15 @@ def _allowed() -> int:
     return sys.maxsize if free is None else free // COPIES
 
 
+def called(path: Path) -> str:
+    """Return the name of a file in messages."""
+    return "the standard input" if path == STANDARD_INPUT else str(path)
+
+
 def _too_large(path: Path) -> InputError:
-    whole = "the standard input" if path == STANDARD_INPUT else str(path)
     return InputError(
-        f"{whole} is larger than memory allows ({in_gigabytes(_allowed())}), unpacked: make it a "
-        "parquet file or a database table, of which a sample of the rows is read."
+        f"{called(path)} is larger than memory allows ({in_gigabytes(_allowed())}), unpacked: "
+        "make it a parquet file or a database table, of which a sample of the rows is read."
     )
 
 

@@ -29,7 +29,6 @@ class Rows(Protocol):
 
     def blocks(self) -> Iterator[RawData]:
         """Yield consecutive rows, in order; X is a frame or an array."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,7 @@ class AllRows:
         first = 0
         for data in self.rows.blocks():
             yield RawBlock(data, first)
-            first += _length(data)
+            first += n_given_rows(data.X)
 
     def read(
         self, block: RawBlock, problem: Problem, fold_of: IntpArray, n_folds: int
@@ -144,10 +144,6 @@ class AllRows:
         if data.sample_weight is None:
             return np.ones(n_rows)
         return np.asarray(data.sample_weight, dtype=np.float64)
-
-
-def _length(data: RawData) -> int:
-    return n_given_rows(data.X)
 
 
 def _check_same(found: FloatArray, sample: FloatArray) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from shaff.data.remarks import Remark
-from shaff.data.sources.packed import STANDARD_INPUT, read_bytes
+from shaff.data.sources.packed import called, read_bytes
 from shaff.data.spelling import CODE, DateOrder, Spelling, read_spelling
 from shaff.errors import InputError
 
@@ -25,7 +25,6 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_UTF_8 = ("utf-8", "utf-8-sig", "ascii")
 
 
 class TextTable(NamedTuple):
@@ -70,7 +69,7 @@ def parse_text(text: str, path: Path) -> TextTable:
         separator, _, lines = lines[4:5], *lines.partition("\n")[1:]
     line = lines.partition("\n")[0]
     if not line.strip():
-        raise InputError(f"{_called(path)} is empty: there is no table in it.")
+        raise InputError(f"{called(path)} is empty: there is no table in it.")
     separator = separator or max(_SEPARATORS, key=line.count)
     names = next(csv.reader([line.rstrip("\r")], delimiter=separator), [])
     _check_names(names, path)
@@ -83,18 +82,14 @@ def parse_text(text: str, path: Path) -> TextTable:
     return TextTable(frame, separator != ",")
 
 
-def _called(path: Path) -> str:
-    return "the standard input" if path == STANDARD_INPUT else str(path)
-
-
 def _check_names(names: list[str], path: Path) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"{_called(path)} has more than one column named {twice[0]!r}.")
+        raise InputError(f"{called(path)} has more than one column named {twice[0]!r}.")
     spelling = read_spelling(dict.fromkeys(names, 1))
     if spelling is not None and spelling.kind in ("numbers", "whole numbers") and len(names) > 1:
         raise InputError(
-            f"{_called(path)} begins with a row of numbers: it needs a first line with the names "
+            f"{called(path)} begins with a row of numbers: it needs a first line with the names "
             "of its columns."
         )
 
@@ -108,11 +103,11 @@ def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[R
         raise InputError(f"--encoding: {encoding!r} is no encoding that Python knows.") from None
     except UnicodeDecodeError:
         raise InputError(
-            f"cannot read {_called(path)} as {name} text: name its encoding, such as --encoding "
+            f"cannot read {called(path)} as {name} text: name its encoding, such as --encoding "
             "cp1250."
         ) from None
     if "\x00" in text:
-        raise InputError(f"cannot read {_called(path)}: it holds no text but binary data.")
+        raise InputError(f"cannot read {called(path)}: it holds no text but binary data.")
     if encoding is None and name == "cp1252":
         return text, (Remark("Windows-1252"),)
     return text, ()

@@ -18,9 +18,9 @@ from shaff.fitting.facts import Checks, Facts, Solution
 
 def run_checks(facts: Facts) -> Checks:
     """Run the checks of a fit whose facts are collected but for these."""
-    problem = facts.problem
+    problem = facts.task.problem
     found = {} if facts.solution is None else _of_inputs(facts, facts.solution)
-    if not facts.explains_outcome:  # whose leaks and tails would be those of a model
+    if not facts.task.explains_outcome:  # whose leaks and tails would be those of a model
         return Checks(**found)
     share, n_rows = tail_of_variance(problem)
     return Checks(
@@ -35,10 +35,10 @@ def run_checks(facts: Facts) -> Checks:
 
 def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     """What is said of inputs that have effects."""
-    problem, measured = facts.problem, solution.measured
+    problem, measured = facts.task.problem, solution.measured
     n_rows = facts.selection.problem.n_measured if measured is None else measured.n_rows
-    summary = facts.sampled.summarised(summarise(problem, facts.effects), n_rows)
-    asked = facts.explains_outcome and solution.errors is not None
+    summary = facts.task.sampled.summarised(summarise(problem, facts.effects), n_rows)
+    asked = facts.task.explains_outcome and solution.errors is not None
     return {
         "interchangeable": interchangeable(problem, facts.selection.kept),
         "summary": summary,

@@ -27,7 +27,7 @@ def leak(facts: Facts) -> Iterator[str]:
     """One input explains the outcome nearly perfectly."""
     alone, y = facts.first_order, facts.target
     # What a model predicts may well be a function of one input.
-    if alone is None or not facts.explains_outcome or not np.nanmax(alone, initial=0.0) > LEAK:
+    if alone is None or not facts.task.explains_outcome or not np.nanmax(alone, initial=0.0) > LEAK:
         return
     name = facts.names[int(np.nanargmax(alone))]
     yield (
@@ -59,7 +59,7 @@ def row_numbers(facts: Facts) -> Iterator[str]:
 
 def heavy_tail(facts: Facts) -> Iterator[str]:
     """A few rows make up much of the variance of the outcome."""
-    share, n_tail, y = facts.checks.tail_share, facts.checks.n_tail, facts.problem.y[:, 0]
+    share, n_tail, y = facts.checks.tail_share, facts.checks.n_tail, facts.task.problem.y[:, 0]
     if share < TAIL_SHARE:
         return
     advice = "check them"
@@ -73,7 +73,7 @@ def heavy_tail(facts: Facts) -> Iterator[str]:
 
 def little_explained(facts: Facts) -> Iterator[str]:
     """There is little to divide among the inputs."""
-    if facts.explains_outcome and 0 < facts.explained_variance < LITTLE:
+    if facts.task.explains_outcome and 0 < facts.explained_variance < LITTLE:
         yield (
             f"Little is explained ({100 * facts.explained_variance:.1f} %): most of what drives "
             f"{facts.target} is not in these columns, or is chance."
@@ -83,7 +83,7 @@ def little_explained(facts: Facts) -> Iterator[str]:
 def order_not_settled(facts: Facts) -> Iterator[str]:
     """The error bar of the largest effect is wide."""
     covariance = facts.covariance
-    if not facts.explains_outcome or covariance is None or len(facts.names) < 2:
+    if not facts.task.explains_outcome or covariance is None or len(facts.names) < 2:
         return
     top = int(facts.effects.argmax())
     error = float(np.sqrt(covariance[top, top]))

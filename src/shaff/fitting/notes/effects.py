@@ -55,7 +55,7 @@ def few_units(facts: Facts) -> Iterator[str]:
 
 def screened(facts: Facts) -> Iterator[str]:
     """Some inputs take part as one."""
-    if not facts.has_others or facts.solution is None:
+    if not facts.selection.has_others or facts.solution is None:
         return
     n_others, n_kept = len(facts.selection.others), len(facts.selection.kept)
     yield (

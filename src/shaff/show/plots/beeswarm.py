@@ -14,6 +14,7 @@ from shaff.show.plots.display import (
     GREY,
     INK,
     Display,
+    color_bar,
     dress_rows,
     low_to_high,
     matplotlib_module,
@@ -91,11 +92,9 @@ class BeeswarmDisplay(Display):
 
     def _add_key(self, ax: Any, colors: Any) -> None:
         mappable = matplotlib_module("cm").ScalarMappable(cmap=colors)
-        bar = ax.figure.colorbar(mappable, ax=ax, fraction=0.02, pad=0.02, aspect=40, ticks=[0, 1])
-        bar.ax.set_yticklabels(["low", "high"], fontsize=9, color=INK)
-        bar.ax.tick_params(length=0)
+        shape = {"fraction": 0.02, "pad": 0.02, "aspect": 40}
+        bar = color_bar(ax, mappable, ("low", "high"), ticks=[0, 1], **shape)
         bar.set_label("the input itself", fontsize=9, color=INK, labelpad=-12)
-        bar.outline.set_visible(False)
 
     def _columns(self) -> dict[str, Any]:
         n_rows, p = self.values.shape

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.frames import sorted_columns
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
 from shaff.results.comparison import Comparison
@@ -71,10 +72,8 @@ class ComparisonDisplay(Display):
         set_title(ax, f"Effects: {other} minus {one}")
 
     def _columns(self) -> dict[str, Any]:
-        order = self._order
         arrays = {"difference": self.differences, "low": self.low, "high": self.high}
-        numbers = {name: array[order] for name, array in arrays.items()}
-        return {"input": [self.names[j] for j in order], **numbers}
+        return sorted_columns(self.names, arrays, self._order)
 
     def __repr__(self) -> str:
         one, other = self.labels

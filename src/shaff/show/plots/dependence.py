@@ -11,7 +11,7 @@ from shaff._util.typing import FloatArray
 from shaff.data.summary import cluster_order
 from shaff.errors import InputError
 from shaff.results.effects import EffectsResult
-from shaff.show.plots.display import INK, Display, dress, set_title
+from shaff.show.plots.display import Display, color_bar, dress, no_formulas, set_title
 from shaff.show.plots.labels import make_labels
 
 
@@ -57,12 +57,9 @@ class DependenceDisplay(Display):
         dress(ax)
         ax.set_xticks(range(len(names)), names, rotation=90)
         ax.set_yticks(range(len(names)), names)
-        for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
-            label.set_parse_math(False)
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-1, 0, 1])
-        bar.ax.set_yticklabels(["opposite", "nothing", "together"], fontsize=9, color=INK)
-        bar.ax.tick_params(length=0)
-        bar.outline.set_visible(False)
+        no_formulas([*ax.get_xticklabels(), *ax.get_yticklabels()])
+        words = ("opposite", "nothing", "together")
+        color_bar(ax, image, words, shrink=0.6, ticks=[-1, 0, 1])
         set_title(ax, "Which inputs go together")
 
     def _columns(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from shaff._util.files import replacing
@@ -185,13 +185,32 @@ def dress(ax: Any) -> None:
     ax.spines[:].set_visible(False)
 
 
-def dress_rows(ax: Any, names: tuple[str, ...] | list[str]) -> None:
+def no_formulas(texts: Iterable[Any]) -> None:
+    """Write texts as they are: a "$" in a column name is no formula."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def name_rows(ax: Any, names: Sequence[str]) -> None:
     """Write one name per row, the first on top."""
     dress(ax)
     ax.set_yticks(range(len(names)), names)
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)  # a "$" in a column name is no formula
+    no_formulas(ax.get_yticklabels())
     ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def color_bar(ax: Any, mappable: Any, words: Sequence[str], **options: Any) -> Any:
+    """What the colours mean, in words at the ticks of a bar beside the axes."""
+    bar = ax.figure.colorbar(mappable, ax=ax, **options)
+    bar.ax.set_yticklabels(words, fontsize=9, color=INK)
+    bar.ax.tick_params(length=0)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def dress_rows(ax: Any, names: tuple[str, ...] | list[str]) -> None:
+    """Write one name per row, the first on top, and draw lines of the scale and at 0."""
+    name_rows(ax, names)
     ax.grid(axis="x", color=GRID, linewidth=0.8, zorder=0)
     ax.axvline(0, color=INK, linewidth=0.8, zorder=3)
 

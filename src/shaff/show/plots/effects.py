@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from shaff._util.frames import sorted_columns
 from shaff._util.typing import FloatArray
-from shaff._util.words import decimals, shortened
+from shaff._util.words import decimals
 from shaff.errors import InputError
 from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
@@ -22,7 +23,7 @@ from shaff.show.plots.display import (
     rows_size,
     set_title,
 )
-from shaff.show.plots.labels import make_labels, unfolded
+from shaff.show.plots.labels import make_labels, target_label, unfolded
 from shaff.show.plots.sobol import draw_indices
 from shaff.show.rows import are_significant, number_text, typeset
 
@@ -138,7 +139,7 @@ class EffectsDisplay(Display):
         dress_rows(ax, shown.names)
         _draw_values(ax, shown.effects)
         ax.set_xlabel(_caption(shown), fontsize=9, color=INK)
-        set_title(ax, self._title())
+        set_title(ax, f"Shapley effects on {target_label(self.target)}")
         if sobol:
             panel = ax.figure.axes[1]
             draw_indices(panel, shown.first_order, shown.total, None)
@@ -149,8 +150,7 @@ class EffectsDisplay(Display):
         order = np.argsort(-self.effects, kind="stable")
         arrays = ("low", "high", "first_order", "total", "p_values")
         given = {"effect": self.effects, **{name: getattr(self, name) for name in arrays}}
-        columns = {name: array[order] for name, array in given.items() if array is not None}
-        return {"input": [self.names[j] for j in order], **columns}
+        return sorted_columns(self.names, given, order)
 
     def __repr__(self) -> str:
         return f"EffectsDisplay({len(self.names)} inputs, on {self.target or 'y'})"
@@ -183,10 +183,6 @@ class EffectsDisplay(Display):
             total=cut(self.total),
             p_values=cut(self.p_values, 0.0),
         )
-
-    def _title(self) -> str:
-        target = "y" if self.target is None else shortened(self.target)
-        return f"Shapley effects on {target}"
 
 
 def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from shaff._util.statistics import by_strongest_pair, symmetric
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
-from shaff._util.words import decimals, shortened
+from shaff._util.words import decimals
 from shaff.results.interactions import Interactions
-from shaff.show.plots.display import GRID, INK, Display, dress, set_title
-from shaff.show.plots.labels import make_labels
+from shaff.show.plots.display import GRID, INK, Display, color_bar, dress, no_formulas, set_title
+from shaff.show.plots.labels import make_labels, target_label
 from shaff.show.rows import number_text, typeset
 
 # Numbers are written into the cells of so few inputs, marks into those of more.
@@ -74,7 +74,7 @@ class InteractionsDisplay(Display):
     def _draw(self, ax: Any, max_inputs: int) -> None:
         chosen = by_strongest_pair(self.values)[:max_inputs]
         names = make_labels([self.names[j] for j in chosen])
-        set_title(ax, f"Interactions on {'y' if self.target is None else shortened(self.target)}")
+        set_title(ax, f"Interactions on {target_label(self.target)}")
         if len(chosen) < 2:
             ax.set_axis_off()
             ax.text(0, 0.5, "one input has no pairs", fontsize=9, color=INK)
@@ -88,8 +88,7 @@ class InteractionsDisplay(Display):
         turned = 0 if max(map(len, names), default=0) <= _SHORT else 90
         ax.set_xticks(range(len(names) - 1), names[:-1], rotation=turned)
         ax.set_yticks(range(len(names) - 1), names[1:])
-        for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
-            label.set_parse_math(False)
+        no_formulas([*ax.get_xticklabels(), *ax.get_yticklabels()])
         _draw_grid(ax, len(chosen) - 1)
         self._write(ax, stairs, sure > 0, top)
         _draw_key(ax, image, top)
@@ -151,10 +150,7 @@ def _draw_grid(ax: Any, n: int) -> None:
 
 def _draw_key(ax: Any, image: Any, top: float) -> None:
     """What the colours mean, in words at the ends of the scale."""
-    bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, ticks=[-top, 0, top] if top else [0])
-    bar.solids.set_alpha(1)
     digits = decimals(top)
     words = [f"−{top:.{digits}f}  shared information", "0", f"{top:.{digits}f}  more together"]
-    bar.ax.set_yticklabels(words if top else ["0"], fontsize=9, color=INK)
-    bar.ax.tick_params(length=0)
-    bar.outline.set_visible(False)
+    words, ticks = (words, [-top, 0, top]) if top else (["0"], [0])
+    color_bar(ax, image, words, shrink=0.6, ticks=ticks).solids.set_alpha(1)

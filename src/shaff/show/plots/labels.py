@@ -30,6 +30,11 @@ def make_labels(names: list[str]) -> list[str]:
     ]
 
 
+def target_label(target: str | None) -> str:
+    """Short name of the outcome, for titles."""
+    return "y" if target is None else shortened(target)
+
+
 def unfolded(label: str, members: tuple[str, ...]) -> str:
     """A group with its columns in brackets, as many as there is room for.
 

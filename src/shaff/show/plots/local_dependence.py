@@ -12,7 +12,7 @@ from shaff._util.words import listed, shortened
 from shaff.errors import InputError
 from shaff.results.direction import Shape
 from shaff.results.local import LocalEffects
-from shaff.show.plots.display import BLUE, GRID, INK, PALE, Display, dress, set_title
+from shaff.show.plots.display import BLUE, GRID, INK, PALE, Display, dress, no_formulas, set_title
 from shaff.show.plots.swarm import some_rows
 
 MAX_LEVELS, MAX_LABEL = 12, 14
@@ -96,8 +96,7 @@ class LocalDependenceDisplay(Display):
         place[order[:MAX_LEVELS]] = np.arange(min(len(order), MAX_LEVELS))
         names = [shortened(self.levels[code], MAX_LABEL) for code in order[:MAX_LEVELS]]
         ax.set_xticks(range(len(names)), names, rotation=30 if len(names) > 6 else 0)
-        for label in ax.get_xticklabels():
-            label.set_parse_math(False)
+        no_formulas(ax.get_xticklabels())
         spread = 0.5 * ((0.618034 * np.arange(len(codes))) % 1 - 0.5)
         return np.asarray(place[codes.astype(np.intp)] + spread)
 

@@ -11,7 +11,7 @@ from shaff._util.typing import FloatArray
 from shaff._util.words import decimals
 from shaff.errors import InputError
 from shaff.results.many import ManyEffects
-from shaff.show.plots.display import INK, Display, dress, set_title
+from shaff.show.plots.display import INK, Display, dress, no_formulas, set_title
 from shaff.show.plots.labels import make_labels
 
 # Cells up to which each has its number.
@@ -69,8 +69,7 @@ class ManyDisplay(Display):
         ax.set_yticks(range(len(self.labels)), make_labels(list(self.labels)))
         names = make_labels(list(self.names[:max_inputs]))
         ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
-        for label in (*ax.get_yticklabels(), *ax.get_xticklabels()):
-            label.set_parse_math(False)
+        no_formulas([*ax.get_yticklabels(), *ax.get_xticklabels()])
         if shown.size <= _MOST_NUMBERS:
             self._write_numbers(ax, shown)
         set_title(ax, "Shapley effects, a row for each result")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from shaff._util.typing import FloatArray
-from shaff._util.words import shortened
 from shaff.errors import InputError
 from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
@@ -19,10 +18,11 @@ from shaff.show.plots.display import (
     Display,
     dress_rows,
     key_above,
+    no_formulas,
     rows_size,
     set_title,
 )
-from shaff.show.plots.labels import make_labels
+from shaff.show.plots.labels import make_labels, target_label
 
 
 @dataclass(eq=False, repr=False)
@@ -91,24 +91,15 @@ class OutputsDisplay(Display):
                 edgecolors="white", linewidths=0.6, zorder=4, label=labels[k],
             ))  # fmt: skip
         dress_rows(ax, make_labels(list(self.names[: len(rows)])))
-        # Text in legends is no formula either.
         key_above(ax, handles, columns=4)
-        for text in ax.get_legend().get_texts():
-            text.set_parse_math(False)
+        no_formulas(ax.get_legend().get_texts())
         ax.set_xlabel("share of the variance of each class or output", fontsize=9, color=INK)
-        target = "y" if self.target is None else shortened(self.target)
-        set_title(
-            ax,
-            f"Shapley effects on each class or output of {target}",
-            pad=44 if len(shown) > 4 else 28,
-        )
+        said = f"Shapley effects on each class or output of {target_label(self.target)}"
+        set_title(ax, said, pad=44 if len(shown) > 4 else 28)
 
     def _columns(self) -> dict[str, Any]:
         outputs = [output for output in self.effects for _ in self.names]
-        columns: dict[str, Any] = {
-            "output": outputs,
-            "input": list(self.names) * len(self.effects),
-        }
+        columns: dict[str, Any] = {"output": outputs, "input": list(self.names) * len(self.effects)}
         for name, arrays in (("effect", self.effects), ("low", self.low), ("high", self.high)):
             if arrays:
                 columns[name] = np.concatenate(list(arrays.values()))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.frames import sorted_columns
 from shaff._util.typing import FloatArray
-from shaff._util.words import shortened
 from shaff.errors import InputError
 from shaff.results.effects import EffectsResult
 from shaff.show.plots.display import (
@@ -23,7 +23,7 @@ from shaff.show.plots.display import (
     rows_size,
     set_title,
 )
-from shaff.show.plots.labels import make_labels
+from shaff.show.plots.labels import make_labels, target_label
 
 
 @dataclass(eq=False, repr=False)
@@ -78,13 +78,12 @@ class SobolDisplay(Display):
         draw_indices(ax, first, total, self.effects[chosen])
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
         ax.set_xlabel("share of the variance", fontsize=9, color=INK)
-        target = "y" if self.target is None else shortened(self.target)
-        set_title(ax, f"Sobol indices and Shapley effects on {target}", pad=26)
+        said = f"Sobol indices and Shapley effects on {target_label(self.target)}"
+        set_title(ax, said, pad=26)
 
     def _columns(self) -> dict[str, Any]:
         arrays = {"first_order": self.first_order, "effect": self.effects, "total": self.total}
-        names = [self.names[j] for j in self._order]
-        return {"input": names, **{name: array[self._order] for name, array in arrays.items()}}
+        return sorted_columns(self.names, arrays, self._order)
 
     def __repr__(self) -> str:
         return f"SobolDisplay({len(self._order)} inputs)"

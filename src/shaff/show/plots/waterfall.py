@@ -11,7 +11,7 @@ from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
 from shaff.errors import InputError
 from shaff.results.local import LocalEffects
-from shaff.show.plots.display import BLUE, INK, RED, Display, dress, rows_size, set_title
+from shaff.show.plots.display import BLUE, INK, RED, Display, name_rows, rows_size, set_title
 from shaff.show.plots.labels import make_labels
 from shaff.show.rows import typeset
 
@@ -116,11 +116,7 @@ class WaterfallDisplay(Display):
             )  # fmt: skip
 
     def _dress(self, ax: Any, names: list[str], ends: FloatArray, span: float) -> None:
-        dress(ax)
-        ax.set_yticks(range(len(names)), names)
-        for label in ax.get_yticklabels():
-            label.set_parse_math(False)
-        ax.set_ylim(len(names) - 0.4, -0.6)
+        name_rows(ax, names)
         reached = np.append(ends, self.base)
         ax.set_xlim(reached.min() - 0.04 * span, reached.max() + 0.14 * span)
         for value, style in ((self.base, ":"), (self.prediction, "-")):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from shaff._util.arrays import slices
 from shaff._util.seeds import LARGEST_SEED, joint_seed
 from shaff._util.threads import one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
@@ -211,11 +212,6 @@ class ProjectedBoosting:
         self.shrinkage_ = self._choose_shrinkage() if shrinkage is None else float(shrinkage)
         return self
 
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self._data.players)
-
     def explained_variance(self) -> float:
         """v of the full set."""
         return float(self.values(Subsets.full(self.n_players)).v[0])
@@ -267,7 +263,7 @@ class ProjectedBoosting:
     # Fitting ----------------------------------------------------------------------------------
 
     def _set_up(self, data: Problem) -> None:
-        self._data = data
+        self._data, self.n_players = data, len(data.players)
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
         self.folds = [in_halves(fold, data.row_groups) for fold in data.folds(data.seed)]
@@ -436,7 +432,8 @@ class ProjectedBoosting:
         # The scout saves whole stages where the start has said it all.
         while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + self._patience):
             self._grow_trees(self._models, growths, STAGE_TREES)
-            self._replay_stage(residuals, grown)
+            trees = range(grown, grown + STAGE_TREES)
+            self._replay_probes(self._models, residuals, GROWING_SHRINKAGE, trees)
             grown += STAGE_TREES
             error = self._residual_error(self._models, residuals)
             if self._improves(error, best, self._models):
@@ -451,14 +448,19 @@ class ProjectedBoosting:
         if n_trees > 0:
             self._grow_trees(self._models, self._growths(self._models, self._booster), n_trees)
 
-    def _replay_stage(self, residuals: list[FloatArray], grown: int) -> None:
-        """Replay the newest trees on the probes; residuals are updated in place."""
-        trees = range(grown, grown + STAGE_TREES)
+    def _replay_probes(
+        self,
+        models: list[BoostingFold],
+        residuals: list[FloatArray],
+        shrinkage: float,
+        trees: range | None = None,
+    ) -> None:
+        """Take off the residuals of the probes what all trees, or some, explain."""
 
         def replay(model: BoostingFold, residual: FloatArray) -> None:
-            model.replay(self._probes, residual, GROWING_SHRINKAGE, self._cancel, trees)
+            model.replay(self._probes, residual, shrinkage, self._cancel, trees)
 
-        self._parallel(replay, list(zip(self._models, residuals, strict=True)))
+        self._parallel(replay, list(zip(models, residuals, strict=True)))
 
     def _choose_shrinkage(self) -> float:
         """Choose the shrinkage: go up while the error falls, else down."""
@@ -483,11 +485,7 @@ class ProjectedBoosting:
         self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
     ) -> float:
         residuals = [model.start_residual(self._probes) for model in models]
-
-        def replay(model: BoostingFold, residual: FloatArray) -> None:
-            model.replay(self._probes, residual, shrinkage, self._cancel)
-
-        self._parallel(replay, list(zip(models, residuals, strict=True)))
+        self._replay_probes(models, residuals, shrinkage)
         return self._residual_error(models, residuals)
 
     def _start_error(self, models: list[BoostingFold]) -> float:
@@ -528,7 +526,7 @@ class ProjectedBoosting:
         # Residuals and products, at each stage and in the end; and in each fold those of all rows.
         n_copies = 2 * (len(self._stages) + 1) + 2 * len(self.folds)
         subset_bytes = 8 * self._data.y.size * n_copies
-        return _slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
+        return slices(n_subsets, int(np.clip(WAVE_BYTES // subset_bytes, 1, WAVE_SUBSETS)))
 
     def _in_waves(
         self, subsets: Subsets, corrected: bool = False
@@ -561,7 +559,7 @@ class ProjectedBoosting:
         tasks = [
             (model, np.flatnonzero(stages == stage)[block], int(stage))
             for stage in np.unique(stages)
-            for block in _slices(int((stages == stage).sum()), BLOCK_SUBSETS)
+            for block in slices(int((stages == stage).sum()), BLOCK_SUBSETS)
             for model in self._models
         ]
         out = np.zeros((len(masks), len(rows), self._data.y.shape[1]))
@@ -578,10 +576,6 @@ class ProjectedBoosting:
 def _by_fold(ensembles: list[Ensemble], n_folds: int) -> list[list[Ensemble]]:
     n_outputs = len(ensembles) // n_folds
     return [ensembles[k * n_outputs : (k + 1) * n_outputs] for k in range(n_folds)]
-
-
-def _slices(n: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _probes(n_players: int, rng: np.random.RandomState) -> Subsets:

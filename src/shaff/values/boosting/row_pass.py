@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.arrays import slices
 from shaff._util.threads import Cancel, run_in_threads
 from shaff._util.typing import BoolArray, IntArray, IntpArray
+from shaff.data.folds import fold_numbers
 from shaff.data.sources.sampled import MeasuredRows
 from shaff.values.boosting.fold import BoostingFold
 from shaff.values.boosting.steps import FoldSteps
@@ -85,8 +87,7 @@ class BoostingPass:
         self._models, self._masks, self._stops = models, masks, stops
         self._shrinkage, self.cancel = shrinkage, cancel
         self.n_subsets, self.n_folds = len(masks), len(models)
-        starts = range(0, len(masks), BLOCK_SUBSETS)
-        self._blocks = [slice(k, min(k + BLOCK_SUBSETS, len(masks))) for k in starts]
+        self._blocks = slices(len(masks), BLOCK_SUBSETS)
         self._kept = KeptSteps()
 
     def learn(self, n_jobs: int | None) -> None:
@@ -97,11 +98,8 @@ class BoostingPass:
     @property
     def fold_of(self) -> IntpArray:
         """The fold that holds out each row of the sample, -1 if none does."""
-        n_rows = len(self._models[0].data.X)
-        fold = np.full(n_rows, -1, dtype=np.intp)
-        for k, model in enumerate(self._models):
-            fold[model.fold.test] = k
-        return fold
+        folds, n_rows = (model.fold for model in self._models), len(self._models[0].data.X)
+        return fold_numbers(folds, n_rows, elsewhere=-1)
 
     def sums(self, rows: MeasuredRows, n_units: int | None) -> ErrorSums:
         """The errors of some rows, in the columns that the models see."""

@@ -77,6 +77,7 @@ class ProjectedForest:
     ) -> None:
         self.problem, self.forest = problem, grown.forest
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
+        self.n_players = len(problem.players)
         # The paper compares with the sample variance.
         published = error == "plain"
         self.outcome = (
@@ -95,11 +96,6 @@ class ProjectedForest:
         self._block_counts = [self._count_predictions(trees) for trees in self.tree_blocks]
         self._n_predictions = np.sum(self._block_counts, axis=0)
         self._check_predictions()
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self.players)
 
     @property
     def tree_blocks(self) -> list[range]:

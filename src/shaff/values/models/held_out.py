@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from shaff._util.seeds import seeded
-from shaff._util.typing import FloatArray
+from shaff._util.seeds import draw_seed, seeded
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.folds import make_folds
+from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.trees.bags import forest_bags
-from shaff.trees.kinds import has_bags
+from shaff.trees.kinds import has_bags, paper_forest
+from shaff.values.means import MeanValues
 
 RowArray = npt.NDArray[np.int32]
 
@@ -152,3 +154,25 @@ def fit_held_out(
     folds = make_folds(len(X), cv, random_state=seed, y=target)
     models = [clone(model).fit(X[fold.train], target[fold.train]) for fold in folds]
     return HeldOut(models, [fold.test.astype(np.int32) for fold in folds], len(X))
+
+
+class HeldOutValues(MeanValues):
+    """Base of the value functions of one model, fitted once, that predicts held-out rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        Estimators without out-of-bag rows are fitted on the folds of its ``cv``.
+    estimator : scikit-learn regressor or KnownModel, optional
+        By default the forest of the paper.
+    """
+
+    def __init__(self, problem: Problem, estimator: Any = None) -> None:
+        super().__init__(problem)
+        self._seed = draw_seed(problem.seed)
+        estimator = paper_forest() if estimator is None else estimator
+        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=self._seed)
+
+    def _rng(self, columns: BoolArray) -> np.random.Generator:
+        """Generator of the draws for one subset, whatever else is evaluated."""
+        return np.random.default_rng([self._seed, *np.packbits(columns)])

@@ -49,11 +49,7 @@ class RetrainedValues(MeanValues):
     _block = 1
 
     def __init__(
-        self,
-        problem: Problem,
-        estimator: Any = None,
-        *,
-        small_depth: int | None = 6,
+        self, problem: Problem, estimator: Any = None, *, small_depth: int | None = 6
     ) -> None:
         super().__init__(problem)
         self.estimator = paper_forest() if estimator is None else estimator

@@ -40,7 +40,6 @@ class Completer(Protocol):
         self, points: FloatArray, known: BoolArray, own: RowIndex, rng: np.random.Generator
     ) -> Completions:
         """``own`` names the training row that each point is, or is None for new points."""
-        ...
 
 
 def conditional_gaussian(covariance: FloatArray, known: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -7,13 +7,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
-from shaff.trees.kinds import paper_forest
-from shaff.values.means import MeanValues, refuse_missing
-from shaff.values.models.held_out import fit_held_out, model_output
+from shaff.values.means import refuse_missing
+from shaff.values.models.held_out import HeldOutValues, model_output
 from shaff.values.published.conditionals import (
     Completer,
     Completions,
@@ -23,7 +21,7 @@ from shaff.values.published.conditionals import (
 )
 
 
-class GaussianValues(MeanValues):
+class GaussianValues(HeldOutValues):
     """``m_U(x)`` = average of the model over draws of the unknown columns given the known ones.
 
     With a known model and known Gaussian inputs this is the setting of Song, Nelson & Staum (2016);
@@ -78,12 +76,9 @@ class GaussianValues(MeanValues):
         covariance: npt.ArrayLike | None = None,
         n_draws: int = 30,
     ) -> None:
-        super().__init__(problem)
-        refuse_missing(self.X, "Completion by conditional distributions")
-        self._completer = _completer(self.X, conditional, mean, covariance, n_draws)
-        self._seed = draw_seed(problem.seed)
-        estimator = paper_forest() if estimator is None else estimator
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=self._seed)
+        refuse_missing(problem.X, "Completion by conditional distributions")
+        self._completer = _completer(problem.X, conditional, mean, covariance, n_draws)
+        super().__init__(problem, estimator)
 
     def _errors(self, known: BoolArray) -> FloatArray:
         return np.stack([self._corrected_errors(columns) for columns in known])
@@ -116,10 +111,8 @@ class GaussianValues(MeanValues):
         )
 
     def _complete(self, columns: BoolArray, rows: FloatArray | None) -> Completions:
-        # Seeded by the subset, so that its value does not depend on what else is evaluated.
-        rng = np.random.default_rng([self._seed, *np.packbits(columns)])
         points, own = (self.X, np.arange(len(self.X))) if rows is None else (rows, None)
-        return self._completer.complete(points, columns, own, rng)
+        return self._completer.complete(points, columns, own, self._rng(columns))
 
 
 def _average(outputs: FloatArray, weights: FloatArray | None) -> FloatArray:

@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
-from shaff.trees.kinds import is_tree_model, paper_forest
-from shaff.values.means import MeanValues
-from shaff.values.models.held_out import fit_held_out, model_output
+from shaff.trees.kinds import is_tree_model
+from shaff.values.models.held_out import HeldOutValues, model_output
 from shaff.values.published.tree_expectation import BackgroundArray, held_out_expectation
 
 # Memory only (`benchmarks.memory`).
 ROWS_AT_ONCE = 200_000
 
 
-class MarginalValues(MeanValues):
+class MarginalValues(HeldOutValues):
     """``m_U(x)`` = average of the model over rows that share x's columns in U only.
 
     The conditional expectation of kernelSHAP (Lundberg & Lee 2017), SAGE and Covert & Lee (2020),
@@ -54,17 +52,10 @@ class MarginalValues(MeanValues):
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        estimator: Any = None,
-        *,
-        n_background: int | None = 30,
+        self, problem: Problem, estimator: Any = None, *, n_background: int | None = 30
     ) -> None:
-        super().__init__(problem)
+        super().__init__(problem, estimator)
         self.n_background = n_background
-        self._seed = draw_seed(problem.seed)
-        estimator = paper_forest() if estimator is None else estimator
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=self._seed)
 
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
         background = np.stack([self._background(columns) for columns in known])
@@ -81,9 +72,7 @@ class MarginalValues(MeanValues):
         n = len(self.X)
         if self.n_background is None or self.n_background >= n:
             return np.arange(n, dtype=np.int32)
-        # Seeded by the subset, so that its value does not depend on what else is evaluated.
-        rng = np.random.default_rng([self._seed, *np.packbits(columns)])
-        return rng.choice(n, self.n_background, replace=False).astype(np.int32)
+        return self._rng(columns).choice(n, self.n_background, replace=False).astype(np.int32)
 
     def _completed_means(
         self, columns: BoolArray, draws: FloatArray, rows: FloatArray | None

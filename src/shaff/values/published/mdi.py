@@ -49,11 +49,7 @@ class MDIValues:
     (True, True)
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        estimator: Any = None,
-    ) -> None:
+    def __init__(self, problem: Problem, estimator: Any = None) -> None:
         outcome = Outcome.of(problem.y)
         model = seeded(paper_forest() if estimator is None else estimator, draw_seed(problem.seed))
         if not is_forest(model) or is_bagged(model) or not is_regressor(model):
@@ -63,11 +59,7 @@ class MDIValues:
         # The impurity of a tree is the mean over outputs of their variances.
         by_column = np.mean(decreases, axis=0) * outcome.y.shape[1] / outcome.variance
         self.shares = np.array([by_column[columns].sum() for columns in problem.players])
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self.shares)
+        self.n_players = len(self.shares)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Sums of shares; an in-sample measure has no influences of rows to speak of."""

@@ -46,12 +46,7 @@ class NeighbourValues(MeanValues):
     [True, False]
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        n_neighbours: int = 3,
-    ) -> None:
+    def __init__(self, problem: Problem, *, n_neighbours: int = 3) -> None:
         super().__init__(problem)
         refuse_missing(self.X, "Nearest neighbours")
         self.n_neighbours = n_neighbours

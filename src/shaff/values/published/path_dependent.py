@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputTypeError
-from shaff.trees.kinds import is_tree_model, paper_forest
-from shaff.values.means import MeanValues
-from shaff.values.models.held_out import fit_held_out
+from shaff.trees.kinds import is_tree_model
+from shaff.values.models.held_out import HeldOutValues
 from shaff.values.published.tree_expectation import held_out_expectation, no_background
 
 
-class PathDependentValues(MeanValues):
+class PathDependentValues(HeldOutValues):
     """``m_U(x)`` = walk of each tree that averages both sides, by cover, at splits outside of U.
 
     The "path-dependent" conditional expectation of TreeSHAP (Lundberg, Erion & Lee 2018), biased
@@ -45,15 +43,8 @@ class PathDependentValues(MeanValues):
     [True, False]
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        estimator: Any = None,
-    ) -> None:
-        super().__init__(problem)
-        estimator = paper_forest() if estimator is None else estimator
-        seed = draw_seed(problem.seed)
-        self._held_out = fit_held_out(estimator, self.X, self.y, cv=problem.cv, seed=seed)
+    def __init__(self, problem: Problem, estimator: Any = None) -> None:
+        super().__init__(problem, estimator)
         if not all(is_tree_model(model) for model in self._held_out.predictors):
             raise InputTypeError(
                 "Path-dependent values need a decision tree or a forest of scikit-learn, "

@@ -45,19 +45,15 @@ class Model(Protocol):
 
     def leave_out(self, mask: BoolArray) -> LeftOut:
         """Each row predicted without itself at every penalty."""
-        ...
 
     def prepare(self, rows: FloatArray) -> Any:
         """Return what `apply` needs about other rows."""
-        ...
 
     def fit(self, mask: BoolArray, penalty: float) -> Any:
         """The regression of all rows on a subset."""
-        ...
 
     def apply(self, fit: Any, prepared: Any) -> FloatArray:
         """Predictions of a fit at other rows, shape (n_rows, n_outputs)."""
-        ...
 
 
 class AnovaRidge:

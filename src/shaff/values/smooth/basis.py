@@ -126,13 +126,8 @@ class CategoryColumn:
         """Centred indicators, shape (n, n_levels)."""
         return np.asarray(INDICATOR_SCALE * ((_codes(x)[:, None] == self._levels) - self._share))
 
-    def pair(self, x: FloatArray) -> FloatArray:
-        """Factors of the products with other columns."""
-        return self.main(x)
-
-    def line(self, x: FloatArray) -> FloatArray:
-        """Levels have no line: their indicators."""
-        return self.main(x)
+    # Factors of products are the same functions; levels have no line.
+    pair = line = main
 
 
 def _codes(x: FloatArray) -> FloatArray:

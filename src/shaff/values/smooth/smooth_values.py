@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from shaff._util.seeds import draw_seed
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff.data.folds import fold_numbers
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Game, Values
@@ -71,7 +72,7 @@ class SmoothValues:
         fold_of: Sequence[IntpArray] | None = None,
         model: ModelName = "auto",
     ) -> None:
-        self._problem = problem
+        self._problem, self.n_players = problem, len(problem.players)
         self._outcome = Outcome.left_out(problem)
         seed = draw_seed(problem.seed)
         given = [None] if fold_of is None else list(fold_of)
@@ -85,11 +86,6 @@ class SmoothValues:
         self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
         with one_blas_thread:
             self.models = self._find_models(model, seed)
-
-    @property
-    def n_players(self) -> int:
-        """Number of players."""
-        return len(self._problem.players)
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; the correction takes off what each row's leverage adds."""
@@ -223,10 +219,7 @@ class SmoothValues:
 def _fold_of(problem: Problem) -> IntpArray:
     """The fold of each row in the first run that has views."""
     assert problem.views is not None
-    fold_of = np.zeros(len(problem.X), dtype=np.intp)
-    for k, fold in enumerate(problem.folds(problem.views.seeds[0])):
-        fold_of[fold.test] = k
-    return fold_of
+    return fold_numbers(problem.folds(problem.views.seeds[0]), len(problem.X))
 
 
 def make_smooth(problem: Problem) -> Game:
