@@ -17,7 +17,7 @@ from shaff.data.folds import Fold, make_folds
 from shaff.data.problem import Problem
 from shaff.screening import select_players
 from shaff.subsets import Subsets
-from shaff.values.registry import split_seeds
+from shaff.values.making import split_seeds
 from shaff.values.stack import make_stack
 
 # Past 5000 rows in all the learners would be other ones.

@@ -74,6 +74,19 @@ def test_every_file_that_is_named_exists(page):
     assert not missing, f"{page} names {sorted(missing)}"
 
 
+def test_every_module_that_the_theory_names_exists():
+    text = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    named = set(re.findall(r"`(shaff(?:\.\w+)+)`", text))
+    assert len(named) > 20
+    missing = []
+    for name in named:
+        path = ROOT / "src" / Path(*name.split("."))
+        # The last part may be a name in a module.
+        homes = (path, path.with_suffix(".py"), path.parent.with_suffix(".py"), path.parent)
+        missing += [name] * (not any(home.exists() for home in homes[:3]))
+    assert not missing
+
+
 def test_every_registry_that_is_named_exists():
     table = (ROOT / "docs" / "guide" / "extend.md").read_text("utf-8")
     named = re.findall(r"`(\w+)` of `([\w/]+\.py)`", table)

@@ -26,7 +26,7 @@ from shaff.datasets import experiment_1a
 from shaff.errors import InputError, StorageError, WorkersLostError
 from shaff.fitting.evaluator import Evaluator
 from shaff.subsets import Subsets
-from shaff.values.registry import make_values
+from shaff.values.making import make_values
 
 pytestmark = [
     # Of the engines, not ours.

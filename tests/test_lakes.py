@@ -272,7 +272,7 @@ def test_rows_in_another_order_are_noticed(folder):
     from functools import partial
 
     from shaff.fitting.settings import Settings
-    from shaff.values.registry import make_values
+    from shaff.values.making import make_values
 
     settings = Settings.resolve(est.get_params(deep=False))
     drawn = drawn._replace(rest=replace(drawn.rest, rows=other))

@@ -10,9 +10,9 @@ from shaff.errors import InputError
 from shaff.fitting.notes.learner import learner_notes
 from shaff.protocols import Game, LearnerFacts, ValueSetting
 from shaff.show.sentences import model_words
-from shaff.values.learners import LEARNERS, learner_words
+from shaff.values.making import make_values
 from shaff.values.means import MeanValues
-from shaff.values.registry import make_values
+from shaff.values.registry import LEARNERS, learner_words
 
 SENTENCES = {
     LearnerFacts(): (),

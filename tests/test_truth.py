@@ -15,8 +15,8 @@ from shaff.results.effects import EffectsResult
 from shaff.subsets import Subsets
 from shaff.trees.boosters import read_ensemble
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.making import make_values
 from shaff.values.outcome import Outcome
-from shaff.values.registry import make_values
 
 RNG = np.random.default_rng
 

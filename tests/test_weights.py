@@ -16,8 +16,8 @@ from shaff.trees.growing import grow_forest
 from shaff.uncertainty import inference
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.making import fitted_values
 from shaff.values.outcome import Outcome
-from shaff.values.registry import fitted_values
 
 N = 240
 SUBSETS = Subsets.from_indices([[0], [1, 2], [0, 1, 2]], 3)

@@ -17,7 +17,7 @@ from shaff.results.files import load_result
 from shaff.screening import OTHERS, select_players, select_together
 from shaff.screening.choice import MOST
 from shaff.subsets import Subsets
-from shaff.values.registry import make_values
+from shaff.values.making import make_values
 
 
 def wide(n=300, p=90, seed=0):

@@ -24,7 +24,7 @@ def compare(
     same_rows: bool = False,
     labels: tuple[str, str] = ("a", "b"),
 ) -> Comparison:
-    """Are the effects of two results the same? Second less first, player by player.
+    """Compare the effects of two results, input by input: second minus first.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def compare(
     first, second = results
     names = [n for n in first.names if _plays(first, n) and _plays(second, n)]
     if not names:
-        raise InputError("The two results have no player in common.")
+        raise InputError("The two results have no input in common.")
     places = [np.array([r.names.index(n) for n in names]) for r in results]
     variances = [_variance(r)[p] for r, p in zip(results, places, strict=True)]
     total = np.sum(variances, axis=0)
@@ -105,7 +105,7 @@ def _fitted_game(given: Any) -> FittedGame:
 def _shared(
     a: FittedGame, b: FittedGame, results: list[EffectsResult], places: list[IntpArray]
 ) -> FloatArray:
-    """Covariance of the two effects of each player by the rows that both rest on."""
+    """Covariance of the two effects of each input, due to the rows that both rest on."""
     influences = []
     for game, result, place in zip((a, b), results, places, strict=True):
         full = Subsets.full(game.evaluator.n_players)

@@ -52,7 +52,7 @@ from shaff.show.notebook import result_html
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values.forest.setting import with_plain_error
-from shaff.values.registry import (
+from shaff.values.making import (
     estimator_for_all_rows,
     fitted_model,
     fitted_values,

@@ -13,7 +13,7 @@ import typer
 
 from shaff._util.words import listed
 from shaff.errors import InputError
-from shaff.values.learners import LEARNERS
+from shaff.values.registry import LEARNERS
 
 # Learners that evaluate a subset of the inputs, by name.
 Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type: ignore[misc]

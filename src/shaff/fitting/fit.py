@@ -48,7 +48,7 @@ from shaff.screening import (
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
-from shaff.values.registry import is_own, split_seeds
+from shaff.values.making import is_own, split_seeds
 
 # The linear game is costly for more players; where only error bars ask for it they do without.
 # `benchmarks.large` shows the time.

@@ -97,7 +97,7 @@ def _screen_size(screen: Any) -> int | None:
     if isinstance(screen, str) and screen == "auto":
         return None
     if screen is True or not _is_whole(screen) or screen < 1:
-        raise InputError(f'screen={screen!r}: use "auto", False, or how many players to keep.')
+        raise InputError(f'screen={screen!r}: use "auto", False, or the number of inputs to keep.')
     return int(screen)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
-from shaff.screening.tests import ColumnTests, player_p_values
+from shaff.screening.column_tests import ColumnTests, player_p_values
 from shaff.trees.binning import Bins
 from shaff.trees.histogram_booster import Growth
 from shaff.values.boosting.default_booster import default_booster

@@ -23,8 +23,8 @@ from shaff.screening.choice import (
     found_p_values,
     named,
 )
+from shaff.screening.column_tests import ColumnTests, all_ranks
 from shaff.screening.others import Others, fit_others
-from shaff.screening.tests import ColumnTests, all_ranks
 from shaff.subsets import Subsets
 
 OTHERS = "all others"

@@ -1,4 +1,4 @@
-"""One line of a table: terminal, notebook, report and pictures take texts and numbers from here."""
+"""One line of a table, for one input: terminal, notebook and report take its texts from here."""
 
 from __future__ import annotations
 

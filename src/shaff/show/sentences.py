@@ -7,7 +7,7 @@ import numpy as np
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
-from shaff.values.learners import learner_words
+from shaff.values.registry import learner_words
 
 # Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5

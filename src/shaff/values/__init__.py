@@ -1,1 +1,1 @@
-"""Step 2: the value of a subset. `shaff.values.registry` has the names."""
+"""Step 2: the value of a subset. `shaff.values.making` has the names."""

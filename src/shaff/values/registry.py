@@ -1,175 +1,76 @@
-"""Step 2: from the ``estimator`` of `ShapleyEffects` to the value function that it stands for."""
+"""The learners that ``estimator`` of `ShapleyEffects` knows by name: a new one is one line here.
+
+Nothing of a learner is imported before it is used, so that the command line knows the names at
+no cost.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from shaff.data.problem import Problem
-from shaff.errors import InputError, InputTypeError
-from shaff.protocols import Game, ValueSetting
-from shaff.trees.boosters import as_regressor, is_booster
-from shaff.trees.kinds import is_forest
-from shaff.values.auto import stacks
-from shaff.values.boosting.grown import fitted_boosting, make_boosting
-from shaff.values.forest.grown import make_forest
-from shaff.values.forest.setting import ForestValues
-from shaff.values.learners import LEARNERS, Learner
-from shaff.values.models.surrogate import fitted_surrogate, make_surrogate
-from shaff.values.published.systems import as_game
-from shaff.values.stack import run_seeds
-
-__all__ = [
-    "estimator_for_all_rows",
-    "fitted_model",
-    "fitted_values",
-    "is_own",
-    "is_projectable",
-    "make_values",
-    "model_of",
-    "split_seeds",
-]
+if TYPE_CHECKING:
+    from shaff.data.problem import Problem
+    from shaff.protocols import Game, ValueFunction
 
 
-def make_values(estimator: Any, problem: Problem) -> Game:
-    """Make the value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
+@dataclass(frozen=True)
+class Learner:
+    """A learner that has a name.
+
+    Parameters
+    ----------
+    name : str
+        What ``estimator`` takes, and what a result calls it.
+    words : str
+        The learner in a sentence, with its article.
+    place : str
+        Module under `shaff.values` and function of a problem that makes the value function.
 
     Examples
     --------
-    >>> from shaff.data.problem import Problem
-    >>> from shaff.datasets import load_diabetes
-    >>> from shaff.values.registry import make_values
-    >>> X, y, _ = load_diabetes()
-    >>> make_values("forest", Problem.of(X, y, random_state=0)).name
-    'forest'
+    >>> from shaff.values.registry import LEARNERS
+    >>> LEARNERS["forest"].words
+    'a random forest'
     """
-    problem.check_varies()
-    if isinstance(estimator, ValueSetting):
-        return as_game(estimator.make(problem), estimator.name)
-    if estimator is None or isinstance(estimator, str):
-        name = estimator or "auto"
-        distinct = problem.without_copies()
-        game = as_game(_find(name).make(distinct), name)
-        return replace(game, problem=game.problem or distinct)
-    if is_forest(estimator):
-        return make_forest(problem, estimator)
-    if is_booster(as_regressor(estimator)):
-        return make_boosting(problem, as_regressor(estimator))
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
-        raise InputTypeError(
-            "estimator must be a name, a ValueSetting, or a model with fit and predict, not "
-            f"{estimator!r}."
-        )
-    return make_surrogate(problem, estimator)
+
+    name: str
+    words: str
+    place: str
+
+    @property
+    def make(self) -> Callable[[Problem], ValueFunction | Game]:
+        """The function that makes the value function, imported now."""
+        module, function = self.place.split(":")
+        found: Callable[[Problem], ValueFunction | Game]
+        found = getattr(import_module(f"shaff.values.{module}"), function)
+        return found
 
 
-def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
-    """Return the estimator to use where rows outside of the sample are measured: boosting.
-
-    Examples
-    --------
-    >>> from shaff.values.registry import estimator_for_all_rows
-    >>> estimator_for_all_rows(None)
-    'boosting'
-    """
-    if cv is not None and not isinstance(cv, int):
-        raise InputError(
-            "A splitter does not say which learner has not seen the rows outside of the sample: "
-            'pass a number of folds as cv, or value_rows="sample".'
-        )
-    if estimator is None or (isinstance(estimator, str) and estimator in ("auto", "boosting")):
-        return "boosting"
-    is_model = hasattr(estimator, "fit") and not is_forest(estimator)
-    if is_model and is_booster(as_regressor(estimator)):
-        return estimator
-    raise InputError(
-        'Rows outside of the sample are measured by boosting only: use estimator="boosting", a '
-        'booster, or value_rows="sample".'
+# Those of other systems are in `shaff.values.published.systems`.
+LEARNERS = {
+    learner.name: learner
+    for learner in (
+        Learner("auto", "what suits the number of rows", "auto:make_auto"),
+        Learner("forest", "a random forest", "forest.grown:make_forest"),
+        Learner("boosting", "boosted trees", "boosting.grown:make_boosting"),
+        Learner("smooth", "smooth curves", "smooth.smooth_values:make_smooth"),
+        Learner("stack", "a blend of four models", "stack:make_stack"),
     )
+}
 
 
-def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
-    """Seeds of the splits that a value function of that name is averaged over.
-
-    Examples
-    --------
-    >>> from shaff.data.problem import Problem
-    >>> from shaff.datasets import load_diabetes
-    >>> from shaff.values.registry import split_seeds
-    >>> X, y, _ = load_diabetes()
-    >>> split_seeds("boosting", Problem.of(X, y, random_state=3))
-    [3]
-    """
-    stacked = estimator == "stack" or (estimator in (None, "auto") and stacks(problem))
-    return run_seeds(problem, few=True) if stacked else [problem.seed]
-
-
-def _find(name: str) -> Learner:
-    if name not in LEARNERS:
-        names = ", ".join(repr(known) for known in LEARNERS)
-        raise InputError(f"estimator={name!r} is unknown: use {names}, or a model.")
-    return LEARNERS[name]
-
-
-def is_own(estimator: Any) -> bool:
-    """Whether an estimator names learners of shaff's own, which see what the screen of each fold
-    leaves them, and each of several copies of a column once.
+def learner_words(name: str) -> str:
+    """Return a learner in words, by the name that a result has for it.
 
     Examples
     --------
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> from shaff import ForestValues
-    >>> from shaff.values.registry import is_own
-    >>> is_own("forest"), is_own(ForestValues()), is_own(ForestValues(RandomForestRegressor()))
-    (True, True, False)
+    >>> from shaff.values.registry import learner_words
+    >>> learner_words("boosting"), learner_words("path_dependent"), learner_words("none")
+    ('boosted trees', 'path dependent', 'no model')
     """
-    return isinstance(estimator, str) or model_of(estimator) is None
-
-
-def model_of(estimator: Any) -> Any:
-    """Return the model of a forest setting, which may be None; any other estimator as it is."""
-    return estimator.model if isinstance(estimator, ForestValues) else estimator
-
-
-def fitted_model(estimator: Any) -> Any:
-    """Return the model that `ShapleyEffects.from_fitted` was given, alone or in a setting."""
-    model = model_of(estimator)
-    if model is None:
-        raise InputTypeError("from_fitted needs a model that has been fitted, not None.")
-    return model
-
-
-def is_projectable(model: Any) -> bool:
-    """Whether the trees of a model can be projected; any other model needs a surrogate."""
-    return is_forest(model) or is_booster(model)
-
-
-def fitted_values(
-    model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
-) -> Game:
-    """Values of a model fitted elsewhere, or of `ForestValues` of a fitted forest: the structure of
-    trees is kept, what they predict is computed again."""
-    if is_projectable(model_of(model)):
-        problem.check_varies()
-        _check_numbers(problem)
-    setting = ForestValues(model) if is_forest(model) else model
-    if isinstance(setting, ForestValues):
-        return setting.make_fitted(problem, rows)
-    if rows == "training":
-        raise InputError(
-            f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '
-            f"{type(model).__name__} has none. Pass held-out rows."
-        )
-    if is_booster(model):
-        return fitted_boosting(model, problem)
-    return fitted_surrogate(model, problem, n_labelled)
-
-
-def _check_numbers(problem: Problem) -> None:
-    """Refuse categories: the codes that a fitted tree gave to them are its own."""
-    for name, is_category in zip(problem.table.names, problem.categorical, strict=True):
-        if is_category:
-            raise InputError(
-                f"Column {name!r} holds categories: pass the numbers that the model was fitted on, "
-                "or let shaff fit the model (ShapleyEffects(model).fit)."
-            )
+    if name == "none":  # of an outcome that does not vary
+        return "no model"
+    return LEARNERS[name].words if name in LEARNERS else name.replace("_", " ")

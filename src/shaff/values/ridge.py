@@ -22,7 +22,7 @@ class RidgeValues:
     problem : Problem
         A missing value takes the column's mean inside the fold; categories are replaced by mean
         targets, learnt inside the fold. The folds are those of `ProjectedBoosting`.
-    scale : {"linear", "normal_scores"}
+    scale : {"linear", "normal_scores", "quadratic"}
         Whether columns enter as they are or as normal quantiles of their ranks.
 
     Examples

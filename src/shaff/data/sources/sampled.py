@@ -232,7 +232,10 @@ class SampledData(NamedTuple):
 
 
 def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> SampledData:
-    """Sample the rows of a lake, and keep access to all rows if they are to be measured.
+    """Return the rows that learners are grown on, and those that v is measured on besides.
+
+    Of a lake a sample is drawn; a table in memory is kept whole here, with the columns that go by
+    name taken out of X, and sampled when it is read (`shaff.data.rows.sample_rows`).
 
     Parameters
     ----------

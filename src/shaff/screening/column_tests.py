@@ -47,7 +47,7 @@ class ColumnTests:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.screening.tests import ColumnTests
+    >>> from shaff.screening.column_tests import ColumnTests
     >>> X = np.random.default_rng(0).standard_normal((500, 3))
     >>> tests = ColumnTests(X, np.zeros(3, dtype=bool))
     >>> (tests.p_values(X[:, [0]] + X[:, [1]] ** 2) < 0.001).tolist()
