@@ -2,6 +2,10 @@
 
 import ast
 import inspect
+import os
+import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,6 +21,7 @@ from shaff.fitting import notes
 from shaff.fitting.facts import Facts
 
 SOURCE = Path(shaff.__file__).parent
+ROOT = Path(__file__).parents[1]
 N = 200
 
 
@@ -142,6 +147,32 @@ def test_what_was_evaluated_gives_the_effects(name):
         by_name["all others"] = result.others["raw_effect"]
     for key, effect in raw.items():
         assert effect == pytest.approx(by_name[key], abs=1e-10)
+
+
+UPWARD = {
+    "plain": "from shaff.show.text import aligned\n",
+    "for types": "if TYPE_CHECKING:\n    from shaff.fitting.fit import fit\n",
+}
+
+
+@pytest.mark.parametrize("kind", [None, *UPWARD])
+def test_an_import_of_a_higher_room_is_found(kind, tmp_path):
+    package = tmp_path / "shaff"
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
+    shutil.copytree(SOURCE, package, ignore=ignored)
+    shutil.copy(ROOT / ".importlinter", tmp_path)
+    if kind is not None:
+        with (package / "solve" / "projection.py").open("a", encoding="utf-8") as file:
+            file.write("from typing import TYPE_CHECKING\n" + UPWARD[kind])
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode == 0) is (kind is None), done.stdout
+    assert ("shaff.solve.projection ->" in done.stdout) is (kind is not None)
 
 
 PUBLIC = {
