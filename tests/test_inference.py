@@ -195,7 +195,7 @@ def test_repeated_rows_need_their_groups():
     values = ridge.values(subsets, influences=True)
     effects = GaussianProcessSolver().solve(Proposal(subsets[1:]), values.v[1:], values.v[0])
     aware, blind = uncertainty(effects, values, groups), uncertainty(effects, values)
-    ratio = aware.errors_by_source["data"] / blind.errors_by_source["data"]
+    ratio = aware.standard_errors["data"] / blind.standard_errors["data"]
     np.testing.assert_allclose(ratio, np.sqrt(3), rtol=0.01)
     assert aware.p_values[0] > blind.p_values[0]
 

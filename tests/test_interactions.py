@@ -161,7 +161,7 @@ def test_screened_players_have_0_and_it_is_said():
     assert not found.values[out].any()
     assert np.isnan(found.standard_errors[out]).all()
     assert not np.isnan(found.standard_errors[np.ix_(~out, ~out)]).any()
-    assert f"{out.sum()} players of 60 were screened" in found.notes[0]
+    assert f"{out.sum()} inputs of 60 were screened" in found.notes[0]
     assert tuple(found.pairs[found.order[0]]) in ((0, 1), (2, 4))
 
 

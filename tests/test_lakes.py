@@ -277,7 +277,7 @@ def test_rows_in_another_order_are_noticed(folder):
     settings = Settings.resolve(est.get_params(deep=False))
     drawn = drawn._replace(rest=replace(drawn.rest, rows=other))
     with pytest.raises(InputError, match="another order"):
-        est._explain(drawn, settings, partial(make_values, "boosting"))
+        est._run(drawn, settings, partial(make_values, "boosting"))
 
 
 MEASURE = """

@@ -1,5 +1,7 @@
 """Learners by name, and what results say about them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from shaff import ShapleyEffects
 from shaff.cli import options
 from shaff.data.problem import Problem
 from shaff.errors import InputError
-from shaff.fitting.notes.learner import learner_notes
+from shaff.fitting.notes import learner, models
 from shaff.protocols import Game, LearnerFacts, ValueSetting
 from shaff.show.sentences import model_words
 from shaff.values.making import make_values
@@ -56,6 +58,24 @@ def rows():
 @pytest.mark.parametrize(("facts", "sentences"), SENTENCES.items())
 def test_every_fact_has_its_sentence(facts, sentences):
     assert learner_notes(facts) == sentences
+
+
+def learner_notes(facts):
+    """What the rules say about a learner of which nothing else is known."""
+    known = SimpleNamespace(
+        game=SimpleNamespace(facts=facts, notes=()),
+        solution=None,
+        checks=SimpleNamespace(linear_explained=None),
+    )
+    return (*learner.about_the_learner(known), *models.simpler_is_enough(known))
+
+
+def test_least_squares_speaks_first_where_two_simpler_models_are_enough():
+    X = np.random.default_rng(0).standard_normal((400, 3))
+    y = X[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(400)
+    notes = ShapleyEffects("boosting", random_state=0).fit(X, y).result_.notes
+    assert sum("is enough here" in note for note in notes) == 1
+    assert any(note.startswith("A linear model is enough here: it explains") for note in notes)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -298,7 +298,7 @@ def test_screened_players_have_nothing_and_the_others_one_value(family):
         assert local.names[-1] == "all others"
         assert local.values.shape[1] == 41
         assert (local.values[:, :-1][:, est.result_.is_screened] == 0).all()
-        assert "did not play by name: 0 in each row" in local.notes[-1]
+        assert "did not take part by name: 0 in each row" in local.notes[-1]
         assert_adds_up(local)
 
 
