@@ -97,8 +97,11 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
 def _selection_and_game(
     settings: Settings, problem: Problem, make: Callable[[Problem], Game]
 ) -> tuple[PlayerSelection, Game]:
-    """Learners of our own see what the screen of each fold leaves them. Other models see all
-    columns, and what they explain may not be y: there a screen comes after."""
+    """Select the inputs of the game, and make its value function.
+
+    Learners of shaff see what the screen of each fold leaves them. Other models see all columns,
+    and may explain something else than y: for them the screen comes afterwards.
+    """
     if is_own(settings.estimator):
         selection = choose_players(settings, problem)
         game = make(selection.problem)
@@ -112,7 +115,7 @@ def _selection_and_game(
 
 
 def choose_players(settings: Settings, problem: Problem) -> PlayerSelection:
-    """Who plays by name when learners of our own are asked: everybody, unless they are many."""
+    """Select the inputs that enter by name with a learner of shaff: all, unless there are many."""
     problem.check_varies()
     if not _are_many(settings, problem):
         return PlayerSelection.everybody(problem)
@@ -126,7 +129,7 @@ def _are_many(settings: Settings, problem: Problem) -> bool:
 
 
 class Whole(NamedTuple):
-    """All rows, the sample of them as it was read, and the columns of it that play."""
+    """All rows, their sample as it was read, and the columns of it that the learners see."""
 
     rest: AllRows
     problem: Problem
@@ -150,11 +153,11 @@ class Steps:
 
     @property
     def problem(self) -> Problem:
-        """As it is played."""
+        """The problem as the learners see it."""
         return self.selection.problem
 
     def solution(self) -> Solution:
-        """Design and values, solution; then what the same evaluations tell besides."""
+        """Run the steps, then compute what follows from the same evaluations."""
         self.context = context = self._context()
         proposal, evaluated = self._evaluate(context)
         values = evaluated
@@ -186,8 +189,11 @@ class Steps:
         return replace(errors, p_values=self._null_test(errors.p_values))
 
     def _null_test(self, of_effects: FloatArray) -> FloatArray:
-        """P-values of the effects alone; with the gains of each player alone and as the last to
-        come where these are known for every row: of many rows the effects tell enough."""
+        """Combine the p-values of the effects with those of each player's gains in prediction.
+
+        The gains of a player alone and as the last to enter are known up to some thousand rows;
+        with more rows the test of the effects is powerful enough.
+        """
         problem = self.problem
         if self.measured is not None or len(problem.X) > MAX_KEPT:
             return of_effects
@@ -214,7 +220,7 @@ class Steps:
         return found
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
-        """The values of what the design has chosen, and of Sobol indices, over all rows."""
+        """Evaluate the subsets of the design and of the Sobol indices on all rows."""
         wanted = Subsets.concatenate([subsets, self._sobol_subsets() or subsets[:0]]).unique()
         self.evaluator.evaluate(wanted, influences=False)
         encode = partial(as_played, self.selection, self.game, whole.columns)
@@ -269,8 +275,10 @@ class Steps:
         return linear_proxy(columns, problem.y[:, 0], problem.sample_weight)
 
     def _evaluate(self, context: DesignContext) -> tuple[Proposal, Values]:
-        """Step 1 and step 2 in turn until the design is content: its proposals, and the values of
-        the full set and of theirs."""
+        """Run steps 1 and 2 in turn until the design has no more to propose.
+
+        Returns the proposals, and the values of the full set and of their subsets.
+        """
         design, full = self.settings.design.make(context), Subsets.full(context.n_players)
         planned = None if context.n_subsets is None else context.n_subsets + 1
         proposals, history = self.evaluator.run(design, full, planned)
@@ -282,7 +290,7 @@ class Steps:
         return _joined([Proposal(full[:0]), *proposals]), self.evaluator.evaluate(history.subsets)
 
     def _solve(self, proposal: Proposal, values: Values, context: DesignContext) -> Effects:
-        """Step 3."""
+        """Run step 3: solve for the effects."""
         v_all = float(values.v[0])
         if v_all <= 0:
             warn(
@@ -295,7 +303,7 @@ class Steps:
         return solver.solve(proposal, values.v[1:], v_all)
 
     def _sobol(self, v_all: float) -> tuple[FloatArray | None, FloatArray | None]:
-        """First-order and total indices; most of their subsets have been evaluated already."""
+        """First-order and total Sobol indices; most of their subsets are among the evaluated."""
         n_players, wanted = self.evaluator.n_players, self._sobol_subsets()
         if wanted is None:
             return None, None
@@ -315,12 +323,12 @@ class Steps:
 
 
 def _joined(proposals: list[Proposal]) -> Proposal:
-    """All that was proposed; the first is empty, and stands if nothing was."""
+    """Concatenate the proposals; the first is empty, and stands if there are no others."""
     return Proposal.concatenate(proposals[1:]) if len(proposals) > 1 else proposals[0]
 
 
 def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint | None:
-    """Told apart by all that changes the value of a subset."""
+    """The checkpoint of a fit, identified by everything that changes the value of a subset."""
     if settings.checkpoint is None:
         return None
     rows = (problem.X, problem.y, problem.sample_weight, problem.row_groups, problem.players)
@@ -333,7 +341,7 @@ def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint 
 
 
 def _single_player(n_players: int, v_all: float) -> Effects:
-    """Nothing to share: one player, or a forest that never splits on more than all."""
+    """Effects without a proposal: one player, or a forest that never splits on a proper subset."""
     raw = np.full(n_players, v_all / n_players)
     linear_map = np.full((n_players, 1), 1 / n_players)
     return Effects(np.maximum(raw, 0.0), raw, linear_map)

@@ -1,4 +1,4 @@
-"""From a game that was played to the values of single rows (docs/theory.md, section 14).
+"""Fitted games: what a fit keeps, and the local effects of single rows (theory, section 14).
 
 Step 3 is linear: what it makes of v(U) it makes of any game on the same subsets. The game of a row
 x is m_U(x), the mean of y given what is known of x, less the mean of y.
@@ -60,7 +60,7 @@ class ConstantGame:
 
 @dataclass(frozen=True, eq=False)
 class FittedGame:
-    """What a fit leaves for further questions: a game, its solution, and what it was asked so far.
+    """What a fit keeps for further questions: a game, its solution and the values so far.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class FittedGame:
 
     @property
     def _explained(self) -> Problem:
-        """What is explained, which may be what a model says instead of y."""
+        """The problem that is explained; its y may be what a model predicts."""
         return self.game.problem or self.selection.problem
 
     @property
@@ -112,7 +112,7 @@ class FittedGame:
     def _shares(
         self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
     ) -> _Shares:
-        """Values of everybody, block by block of the rows."""
+        """Compute the values of all inputs, one block of rows after the other."""
         weights = checked_map(self.effects)
         design = _checked_design(self.effects) if errors else None
         if rows is None:
@@ -134,7 +134,7 @@ class FittedGame:
         weights: FloatArray,
         design: DesignError | None,
     ) -> _Shares:
-        """Subset by subset, so that the bits do not depend on how many are worked on at once."""
+        """Add up subset by subset, so that the bits do not depend on the size of a block."""
         values = np.zeros((len(weights), n_rows, len(base)))
         residuals = np.zeros((0 if design is None else len(design.residual_map), *values.shape[1:]))
         last = np.zeros(values.shape[1:])
@@ -154,7 +154,7 @@ class FittedGame:
         return replace(found, errors=error.transpose(1, 0, 2))
 
     def _means(self, rows: FloatArray | None, size: int) -> Iterator[tuple[int, FloatArray]]:
-        """Conditional means of each subset and at last of all, shape (n_rows, n_outputs)."""
+        """Yield the means given each subset, shape (n_rows, n_outputs); the full set comes last."""
         predict = getattr(self.game.values, "predict", None)
         if predict is None:
             raise InputTypeError(
@@ -183,7 +183,7 @@ class _Shares:
 
     @classmethod
     def joined(cls, parts: list[_Shares]) -> _Shares:
-        """Block after block of rows."""
+        """Concatenate blocks of rows."""
         errors = [part.errors for part in parts if part.errors is not None]
         return cls(
             np.concatenate([part.values for part in parts]),
@@ -192,7 +192,7 @@ class _Shares:
         )
 
     def spread(self, places: IntpArray, n_players: int) -> _Shares:
-        """Among more players, of whom the others have nothing."""
+        """Spread the values over more players; the others have 0."""
 
         def among(array: FloatArray) -> FloatArray:
             out = np.zeros((len(array), n_players, array.shape[2]))
@@ -254,7 +254,7 @@ def _negligible(problem: Problem, mean: FloatArray) -> float:
 
 
 def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
-    """What the players have in rows, and the names of their categories."""
+    """Data of the inputs in each row, and the names of their categories."""
     data = np.full((len(X), len(problem.players)), np.nan)
     levels = {}
     for k, columns in enumerate(problem.players):

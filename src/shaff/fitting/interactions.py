@@ -22,7 +22,7 @@ from shaff.uncertainty.inference import pair_errors
 
 @dataclass(frozen=True)
 class Budget:
-    """How far to go; see `ShapleyEffects.interactions`."""
+    """How many subsets to evaluate, and to which error; see `ShapleyEffects.interactions`."""
 
     n_subsets: int | None = None
     tol: float | None = None
@@ -31,7 +31,7 @@ class Budget:
 
 @one_blas_thread
 def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
-    """Design and values in turn until the design is content, then the solution and its errors."""
+    """Estimate the interactions of a fitted game, with further subsets chosen for them."""
     selection, n_kept = game.selection, len(game.selection.kept)
     notes = tuple(screened(len(selection.others), len(selection.names)))
     if game.evaluator.n_players == 1:
@@ -59,8 +59,8 @@ def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
 
 
 def _evaluate(game: FittedGame, budget: Budget) -> Values:
-    """Values of the full set, of what the effects rest on, of single players and their
-    complements, whose sums are known, and of what the design asks for."""
+    """Evaluate the full set, the subsets of the effects, single players and their complements
+    (whose sums are known), and what the design asks for."""
     evaluator = game.evaluator
     design = InteractionDesign.of(game.context, budget.n_subsets, budget.tol)
     alone = Subsets.singletons(evaluator.n_players)
