@@ -42,7 +42,7 @@ def test_players_are_matched_by_name():
     assert found.names == ("size", "town", "rooms", "garden")
     np.testing.assert_allclose(found.differences, [0.1 - 0.3, 0.5 - 0.2, -0.03, -0.01])
     assert "'age', 'new'" in found.notes[0]
-    with pytest.raises(InputError, match="no player in common"):
+    with pytest.raises(InputError, match="no input in common"):
         compare(one, rich_result(("p", "q", "r", "s", "t")))
 
 
