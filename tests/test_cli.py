@@ -299,6 +299,7 @@ def test_a_long_file_is_sampled_as_fit_samples_it(run, frame, csv_file, groups):
     expected = ShapleyEffects(**settings).fit("long.parquet", "price", row_groups=groups).result_
     assert found.effects.tolist() == expected.effects.tolist()
     assert any(f"sample of {found.n_rows} of the 800 rows" in note for note in found.notes)
+    assert found.notes == expected.notes
     assert groups is None or found.n_rows % 20 == 0
 
 
