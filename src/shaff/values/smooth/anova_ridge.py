@@ -15,14 +15,17 @@ import numpy as np
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.values.smooth.basis import (
     PAIR_SCALE,
+    BasisSize,
     ColumnBasis,
     Products,
     likeliest,
     pairs_that_matter,
 )
+from shaff.values.smooth.fold_ridge import FoldRidge, FoldsLeftOut
 from shaff.values.smooth.leave_out import (
     LeaveOutTarget,
     LeftOut,
+    RowsLeftOut,
     Spectrum,
     choose,
     leave_out,
@@ -38,13 +41,14 @@ MAX_FEATURES_BY_FOLD = 200
 # Functions of single columns never take more than this share.
 # Larger, and pairs have no room; smaller, and columns lose their waves (`benchmarks.truth`).
 MAIN_SHARE = 0.6
+SIZE = BasisSize()
 
 
 class Model(Protocol):
     """A way to regress y on any subset of the columns."""
 
     def leave_out(self, mask: BoolArray) -> LeftOut:
-        """Each row predicted without itself at every penalty."""
+        """Each row predicted without itself, or without its fold, at several penalties."""
 
     def prepare(self, rows: FloatArray) -> Any:
         """Return what `apply` needs about other rows."""
@@ -87,12 +91,12 @@ class AnovaRidge:
         self._centre = features @ target.weight / target.total
         self._known = features - self._centre[:, None]
         self._gram = (self._known * target.weight) @ self._known.T
+        self._ridge = None if target.folds is None else FoldRidge(self._known, target)
         self._allowed = self._allow(products, views)
 
     def _allow(self, products: Sequence[Products], views: BoolArray | None) -> BoolArray:
-        """Mark the features of each fold; one row if they are the same for all."""
-        n_folds = max(len(products), 1 if views is None else len(views))
-        allowed = np.ones((n_folds, self.n_features), dtype=bool)
+        """Mark the features of each fold."""
+        allowed = np.ones((self._target.n_folds, self.n_features), dtype=bool)
         for k, some in enumerate(products):
             # One for all is a list of one.
             which = slice(None) if len(products) == 1 else k
@@ -110,10 +114,15 @@ class AnovaRidge:
         return int(self._allowed.sum(axis=1).max())
 
     def leave_out(self, mask: BoolArray) -> LeftOut:
-        """Each row predicted without itself at every penalty."""
-        out = LeftOut.empty(self._target)
+        """Each row predicted without itself, or without its fold, at several penalties."""
+        if self._ridge is None:
+            return self._leave_out_rows(mask)
+        return FoldsLeftOut(self._ridge, self._sets(mask))
+
+    def _leave_out_rows(self, mask: BoolArray) -> RowsLeftOut:
+        out = RowsLeftOut.empty(self._target)
         for inside, folds in self._sets(mask):
-            rows = np.isin(self._fold_position, folds)
+            rows = np.isin(self._target.fold_of, folds)
             gram = self._gram[np.ix_(inside, inside)]
             spectrum = Spectrum.of(self._known[inside], self._target, rows, gram)
             out.fill(rows, leave_out(spectrum, self._target.take(rows)))
@@ -137,13 +146,6 @@ class AnovaRidge:
         """Predictions at other rows."""
         used = np.flatnonzero(fit.any(axis=1))
         return np.asarray(self._target.mean + prepared[used].T @ fit[used])
-
-    @property
-    def _fold_position(self) -> IntpArray:
-        """Which row of `_allowed` holds for a row."""
-        if len(self._allowed) == 1:
-            return np.zeros(len(self._target.y), dtype=np.intp)
-        return np.unique(self._target.fold_of, return_inverse=True)[1]
 
     def _sets(self, mask: BoolArray) -> list[tuple[IntpArray, list[int]]]:
         """Features of a subset, with the folds that have these: mostly all have the same."""
@@ -177,7 +179,8 @@ def anova_models(
     room = int(min(most_features, max(MAX_ENTRIES / len(X), 2 * n_seen)))
     most = max(1, int(MAIN_SHARE * room / n_seen))
     bases = [
-        ColumnBasis(x, target.weight, bool(c), most) for x, c in zip(X.T, categorical, strict=True)
+        ColumnBasis(x, target.weight, bool(c), most, SIZE)
+        for x, c in zip(X.T, categorical, strict=True)
     ]
     curves = AnovaRidge(X, target, bases, "main", views=views)
     models: list[Model] = [AnovaRidge(X, target, bases, "line", views=views), curves]
@@ -202,8 +205,8 @@ def found_products(
     residuals = choose([curves.leave_out(np.ones(X.shape[1], dtype=bool))], target).residuals
     factors = [b.pair(x) for b, x in zip(bases, X.T, strict=True)]
     out = []
-    for k, fold in enumerate(np.unique(target.fold_of)):
-        weight = np.where(target.fold_of == fold, 0.0, target.weight)
+    for k, trained in enumerate(target.training):
+        weight = np.where(trained, target.weight, 0.0)
         own = products if views is None else products.of_columns(views[k])
         found = pairs_that_matter(own, factors, residuals, weight, target.copies)
         out.append(likeliest(own.take(found), room))

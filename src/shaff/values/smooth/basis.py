@@ -15,8 +15,8 @@ from scipy.special import chdtrc, ndtri
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 
-# Fewer waves miss what bends, more take time and noise (`benchmarks.truth`, Ishigami).
-MAIN_WAVES, PAIR_WAVES = 8, 4
+# Normal scores beyond this are as far as scores go.
+LARGEST_SCORE = 3.5
 # Heavy tails decide the fit without it (`benchmarks.truth`, log-normal).
 CLIP = 6.0
 # An indicator of half of the rows then has the variance of a standardised column.
@@ -34,6 +34,29 @@ MAX_FACTORS = 300
 # A pair of columns without an interaction is found this rarely, all pairs together.
 # Looser, and pairs of noise are fitted; stricter, and weak products are lost (`benchmarks.truth`).
 SCREEN_LEVEL = 0.01
+
+
+@dataclass(frozen=True)
+class BasisSize:
+    """How rich the functions of a column are.
+
+    Parameters
+    ----------
+    waves : int
+        Cosine waves of the rank of a column.
+    score_waves : int
+        Cosine waves of its normal score, which bend where the tails are.
+    pair_waves, pair_score_waves : int
+        Those that make the factors of products.
+    factors : int
+        Factors of a column, at most.
+    """
+
+    waves: int = 8
+    score_waves: int = 0
+    pair_waves: int = 4
+    pair_score_waves: int = 0
+    factors: int = 5
 
 
 class Ranks:
@@ -66,11 +89,11 @@ class NumericColumn:
         self,
         x: FloatArray,
         weight: FloatArray,
-        waves: int = MAIN_WAVES,
+        size: BasisSize = BasisSize(),
         plain_scale: float = 1.0,
     ) -> None:
         known = ~np.isnan(x) & (weight > 0)
-        self._waves, self._plain_scale = np.arange(1, waves + 1), plain_scale
+        self._size, self._plain_scale = size, plain_scale
         self._x, self._weight = x[known], weight[known]
         self._missing = float(weight @ np.isnan(x) / weight.sum())
         if len(self._x):
@@ -90,25 +113,43 @@ class NumericColumn:
 
     def pair(self, x: FloatArray) -> FloatArray:
         """Factors of the products with other columns."""
-        return self._centred(x)[:, 1 : 2 + PAIR_WAVES]
+        size, curves = self._size, self._centred(x)
+        scores = curves[:, 2 + size.waves : 2 + size.waves + size.pair_score_waves]
+        return np.column_stack([curves[:, 1 : 2 + size.pair_waves], np.sqrt(2.0) * scores])
 
     def line(self, x: FloatArray) -> FloatArray:
         """The column as it is, and whether it is missing."""
-        return np.delete(self.main(x), slice(1, 2 + len(self._waves)), axis=1)
+        return np.delete(self.main(x), slice(1, self._n_curves), axis=1)
 
     def _centred(self, x: FloatArray) -> FloatArray:
-        out = np.zeros((len(x), 2 + len(self._waves)))
+        out = np.zeros((len(x), self._n_curves))
         known = ~np.isnan(x)
         if len(self._x):
             out[known] = self._curves(x[known]) - self._centre
         return out
 
+    @property
+    def _n_curves(self) -> int:
+        return 2 + self._size.waves + self._size.score_waves
+
     def _curves(self, x: FloatArray) -> FloatArray:
         u = self._ranks(x)
-        cosines = np.sqrt(2.0) * np.cos(np.pi * u[:, None] * self._waves) / self._waves**1.5
+        score = ndtri(u)
         standardised = np.clip((x - self._mean) / self._scale, -CLIP, CLIP)
-        plain = self._plain_scale * np.column_stack([standardised, ndtri(u)])
-        return np.column_stack([plain, cosines])
+        plain = self._plain_scale * np.column_stack([standardised, score])
+        return np.column_stack([plain, _rank_waves(u, self._size), _score_waves(score, self._size)])
+
+
+def _rank_waves(rank: FloatArray, size: BasisSize) -> FloatArray:
+    k = np.arange(1, size.waves + 1)
+    return np.asarray(np.sqrt(2.0) * np.cos(np.pi * rank[:, None] * k) / k**1.5)
+
+
+def _score_waves(score: FloatArray, size: BasisSize) -> FloatArray:
+    """Waves of the same size as those of the ranks, over scores that most rows have."""
+    k = np.arange(1, size.score_waves + 1)
+    place = np.clip(score / LARGEST_SCORE, -1.0, 1.0)[:, None] / 2 + 0.5
+    return np.asarray(np.cos(np.pi * k * place) / np.maximum(k / 2, 1.0) ** 1.5)
 
 
 class CategoryColumn:
@@ -155,10 +196,12 @@ class Axes:
 class ColumnBasis:
     """What is made of one column: its line, its functions, and its factors of products."""
 
-    def __init__(self, x: FloatArray, weight: FloatArray, categorical: bool, most: int) -> None:
-        self._column = (CategoryColumn if categorical else NumericColumn)(x, weight)
+    def __init__(
+        self, x: FloatArray, weight: FloatArray, categorical: bool, most: int, size: BasisSize
+    ) -> None:
+        self._column = CategoryColumn(x, weight) if categorical else NumericColumn(x, weight, size)
         self._main = Axes.of(self._column.main(x), weight, most)
-        self._pair = Axes.of(self._column.pair(x), weight, 1 + PAIR_WAVES)
+        self._pair = Axes.of(self._column.pair(x), weight, size.factors)
         self._line = Axes.of(self._column.line(x), weight, most)
         self.pair_variances = self._pair.variances
 

@@ -15,8 +15,8 @@ from scipy.linalg import lapack, solve_triangular
 from scipy.optimize import minimize
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
-from shaff.values.smooth.basis import CategoryColumn, NumericColumn
-from shaff.values.smooth.leave_out import LeaveOutTarget, LeftOut, Spectrum, leave_out, ridge_slopes
+from shaff.values.smooth.basis import BasisSize, CategoryColumn, NumericColumn
+from shaff.values.smooth.leave_out import LeaveOutTarget, RowsLeftOut, Spectrum, leave_out, ridge_slopes
 
 # Fewer waves miss what bends; fewer landmarks or likelihood rows blur the kernel, more take time
 # (`benchmarks.truth` for errors, `benchmarks.values` for cost).
@@ -45,7 +45,7 @@ class ColumnKernel:
         if categorical:
             self._column: CategoryColumn | NumericColumn = CategoryColumn(x, weight)
         else:
-            self._column = NumericColumn(x, weight, waves=WAVES, plain_scale=0.5)
+            self._column = NumericColumn(x, weight, BasisSize(waves=WAVES), plain_scale=0.5)
         size = np.average((self._column.main(x) ** 2).sum(axis=1), weights=weight)
         self._scale = 1.0 / np.sqrt(size) if size > 1e-12 else 0.0
 
@@ -86,9 +86,9 @@ class KernelRidge:
         rows, _ = _distinct(X, target.weight)
         self._landmarks = rows[np.sort(rng.permutation(len(rows))[:MAX_LANDMARKS])]
 
-    def leave_out(self, mask: BoolArray) -> LeftOut:
+    def leave_out(self, mask: BoolArray) -> RowsLeftOut:
         """Each row predicted without itself at every penalty."""
-        out = LeftOut.empty(self._target)
+        out = RowsLeftOut.empty(self._target)
         for half, theta in zip(self._halves, self.thetas, strict=True):
             features = self._centred(self._features(mask, self._functions, theta))
             spectrum = Spectrum.of(features, self._target, half)

@@ -1,95 +1,135 @@
-"""Ridge regressions without a row, or without a group of rows, from one factorisation.
+"""Ridge regressions without a row, from one factorisation; and the choice between several.
 
 With centred features F, weights w and their sum W, the fit at penalty l is mean(y) + T c / (s + l)
 in the eigenvectors V of F' w F: T = F V, c = V' F' w (y - mean), eigenvalues s. The hat matrix is
-sqrt(w) (1 1'/W + T (s + l)^-1 T') sqrt(w), with block H_g for the rows that are left out together;
-their residuals without themselves are (1 - H_g)^-1 times their residuals.
+sqrt(w) (1 1'/W + T (s + l)^-1 T') sqrt(w), with h on its diagonal; the residual of a row without
+itself is 1 / (1 - h) times its residual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from shaff._util.ridge import penalised_solve
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff.data.folds import Fold, fold_numbers
 
 # Relative to the sum of the weights; the last leaves nothing but the mean.
 # A narrower grid ends at its edge for single columns or for all of them (`benchmarks.truth`).
-PENALTIES = np.append(np.logspace(-6, 1, 15), np.inf)
+PENALTIES = np.append(np.logspace(-7, 1, 17), np.inf)
 # As everywhere; fewer folds choose penalties on fewer rows (`benchmarks.truth`).
 N_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class LeaveOutTarget:
-    """The outcome to predict, and which rows are left out and judged together.
+    """The outcome to predict, which rows are left out, and which are judged together.
 
     Parameters
     ----------
     y : float array of shape (n, n_outputs)
     weight : float array of shape (n,)
-    unit_of : int array of shape (n,) or None
-        Rows of one unit are left out together; None means each by itself.
     fold_of : int array of shape (n,)
-        What is chosen with y, is chosen for a row by the rows of other folds.
+        What is chosen with y, is chosen for a row by the rows of other folds; -1 for rows that are
+        not measured.
     mean : float array of shape (n_outputs,)
         Mean of y over all rows, even if ``y`` holds only some of them.
     total : float
         Sum of the weights of all rows.
+    folds : tuple of Fold or None
+        Folds that are left out as a whole; None means each row by itself.
+    in_first : bool array of shape (n,)
+        Half of the rows, where folds are left out.
+    copies : float
+        Mean weight of what is independent: a row, or a group of rows.
     """
 
     y: FloatArray
     weight: FloatArray
-    unit_of: IntpArray | None
     fold_of: IntpArray
     mean: FloatArray
     total: float
+    folds: tuple[Fold, ...] | None = None
+    in_first: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    copies: float = 1.0
 
     @classmethod
-    def of(
+    def of(cls, y: FloatArray, weight: FloatArray | None = None, fold_of: IntpArray | None = None, seed: int = 0) -> LeaveOutTarget:
+        """Leave out each row by itself; fill in what is None: weights of 1, and random folds."""
+        weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        if fold_of is None:
+            fold_of = _random_folds(len(y), seed)
+        mean = np.average(y, axis=0, weights=weight)
+        copies = float(weight @ weight / weight.sum())
+        return cls(y, weight, fold_of, mean, float(weight.sum()), copies=copies)
+
+    @classmethod
+    def by_folds(
         cls,
         y: FloatArray,
-        weight: FloatArray | None = None,
-        row_groups: npt.NDArray[Any] | None = None,
-        fold_of: IntpArray | None = None,
-        seed: int = 0,
+        weight: FloatArray,
+        folds: Sequence[Fold],
+        row_groups: npt.NDArray[Any] | None,
+        seed: int,
     ) -> LeaveOutTarget:
-        """Fill in what is None: weights of 1, and random folds."""
-        weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        unit_of = None if row_groups is None else np.unique(row_groups, return_inverse=True)[1]
-        if fold_of is None:
-            fold_of = _random_folds(np.arange(len(y)) if unit_of is None else unit_of, seed)
-        mean = np.average(y, axis=0, weights=weight)
-        return cls(y, weight, unit_of, fold_of, mean, float(weight.sum()))
+        """Leave out the rows of each fold."""
+        fold_of = fold_numbers(folds, len(y), elsewhere=-1)
+        unit = np.arange(len(y))
+        if row_groups is not None:
+            unit = np.unique(row_groups, return_inverse=True)[1]
+        in_first = np.random.default_rng(seed).permutation(unit.max() + 1)[unit] % 2 == 0
+        size = np.bincount(unit, weights=weight)
+        return cls(
+            y,
+            weight,
+            fold_of,
+            np.average(y, axis=0, weights=weight),
+            float(weight.sum()),
+            tuple(folds),
+            in_first,
+            float(size @ size / size.sum()),
+        )
 
     @property
-    def copies(self) -> float:
-        """Mean weight of the unit that a piece of weight belongs to."""
-        unit_of = np.arange(len(self.y)) if self.unit_of is None else self.unit_of
-        size = np.bincount(unit_of, weights=self.weight)
-        return float(size @ size / size.sum())
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(self.fold_of.max()) + 1
+
+    @cached_property
+    def tests(self) -> list[IntpArray]:
+        """Rows of each fold."""
+        return [np.flatnonzero(self.fold_of == fold) for fold in range(self.n_folds)]
+
+    @property
+    def training(self) -> list[BoolArray]:
+        """Which rows each fold is trained on."""
+        if self.folds is None:
+            return [self.fold_of != fold for fold in range(self.n_folds)]
+        return [np.isin(np.arange(len(self.y)), fold.train) for fold in self.folds]
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether each fold is trained on the rows of all others."""
+        return all(
+            (trained == (self.fold_of != fold)).all() for fold, trained in enumerate(self.training)
+        )
 
     def take(self, rows: BoolArray) -> LeaveOutTarget:
-        """Return the target of some rows; units must not be divided."""
-        units = None if self.unit_of is None else self.unit_of[rows]
+        """Return the target of some rows."""
         return replace(
-            self,
-            y=self.y[rows],
-            weight=self.weight[rows],
-            unit_of=units,
-            fold_of=self.fold_of[rows],
+            self, y=self.y[rows], weight=self.weight[rows], fold_of=self.fold_of[rows]
         )
 
 
-def _random_folds(unit_of: IntpArray, seed: int) -> IntpArray:
-    n_units = int(unit_of.max()) + 1
-    order = np.random.default_rng(seed).permutation(n_units)
-    return np.asarray(order % min(N_FOLDS, n_units), dtype=np.intp)[unit_of]
+def _random_folds(n: int, seed: int) -> IntpArray:
+    order = np.random.default_rng(seed).permutation(n)
+    return np.asarray(order % min(N_FOLDS, n), dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,35 +179,66 @@ class Spectrum:
         return cls(vectors[rows] * size / root[rows, None], size**2, moments)
 
 
+class LeftOut(Protocol):
+    """Rows predicted without themselves, at several penalties."""
+
+    @property
+    def penalties(self) -> FloatArray:
+        """Penalties, relative to the sum of the weights."""
+
+    def errors(self, target: LeaveOutTarget) -> FloatArray:
+        """Summed squared errors of each fold, shape (n_penalties, n_folds)."""
+
+    def of_fold(
+        self, place: int, fold: int, target: LeaveOutTarget
+    ) -> tuple[FloatArray, FloatArray]:
+        """Residuals of the rows of a fold at one penalty, and what the noise of the fit adds to
+        their squares; both of shape (n_test, n_outputs)."""
+
+
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Each row predicted without itself, at several penalties.
+class RowsLeftOut:
+    """Each row predicted without itself.
 
     Parameters
     ----------
     residuals : float array of shape (n_penalties, n, n_outputs)
     leverages : float array of shape (n_penalties, n)
-        With rows that are left out together, the leverage of the group in the direction of its
-        residuals: the sum of e^2 (1 - h) is that of e times the residual of the fit.
+    penalties : float array of shape (n_penalties,)
     """
 
     residuals: FloatArray
     leverages: FloatArray
+    penalties: FloatArray = field(default_factory=lambda: PENALTIES)
 
     @classmethod
-    def empty(cls, target: LeaveOutTarget) -> LeftOut:
+    def empty(cls, target: LeaveOutTarget) -> RowsLeftOut:
         """Return empty arrays for all penalties, to be filled in."""
         residuals = np.empty((len(PENALTIES), *target.y.shape))
         return cls(residuals, np.empty(residuals.shape[:2]))
 
-    def fill(self, rows: BoolArray, part: LeftOut) -> None:
+    def fill(self, rows: BoolArray, part: RowsLeftOut) -> None:
         """Fill in some rows from another fit."""
         self.residuals[:, rows], self.leverages[:, rows] = part.residuals, part.leverages
+
+    def errors(self, target: LeaveOutTarget) -> FloatArray:
+        """Summed squared errors of each fold, shape (n_penalties, n_folds)."""
+        squares = (self.residuals**2).sum(axis=2) * target.weight
+        return np.stack([squares[:, rows].sum(axis=1) for rows in target.tests], axis=1)
+
+    def of_fold(
+        self, place: int, fold: int, target: LeaveOutTarget
+    ) -> tuple[FloatArray, FloatArray]:
+        """Residuals of the rows of a fold; e^2 (1 - h) is e times the residual of the fit, which
+        is what an error without noise would be on average."""
+        rows = target.tests[fold]
+        residuals = self.residuals[place, rows]
+        return residuals, residuals**2 * self.leverages[place, rows, None]
 
 
 def leave_out(
     spectrum: Spectrum, target: LeaveOutTarget, penalties: FloatArray = PENALTIES
-) -> LeftOut:
+) -> RowsLeftOut:
     """Residuals and leverages of the rows of the target, which are those of the scores.
 
     Penalties are relative to the sum of the weights.
@@ -177,56 +248,8 @@ def leave_out(
     fit = spectrum.scores @ steps.reshape(len(shrink), steps.shape[1] * steps.shape[2])
     fit = fit.reshape(len(fit), *steps.shape[1:]).transpose(1, 0, 2)
     residuals = (target.y - target.mean) - fit
-    if target.unit_of is not None:
-        return _leave_out_units(spectrum, target, shrink, residuals)
     leverages = (target.weight[:, None] * (1.0 / target.total + spectrum.scores**2 @ shrink)).T
-    return LeftOut(residuals / (1.0 - leverages)[:, :, None], leverages)
-
-
-def _leave_out_units(
-    spectrum: Spectrum, target: LeaveOutTarget, shrink: FloatArray, residuals: FloatArray
-) -> LeftOut:
-    """Residuals and leverages where rows are left out in units."""
-    # The mean is one more feature, one that no penalty reaches.
-    scores = np.column_stack([np.ones(len(target.y)), spectrum.scores])
-    shrink = np.vstack([np.full(shrink.shape[1], 1.0 / target.total), shrink])
-    out = LeftOut(np.empty_like(residuals), np.empty(residuals.shape[:2]))
-    for rows in _units_by_size(target.unit_of):
-        root = np.sqrt(target.weight[rows])[:, :, None]
-        for k, factor in enumerate(shrink.T):
-            left = _without(root * scores[rows], factor, root * residuals[k, rows])
-            change = scores[rows] @ (factor[:, None] * _inner(root * scores[rows], left))
-            out.residuals[k, rows] = residuals[k, rows] + change
-            out.leverages[k, rows] = _direction(left, root * change)[:, None]
-    return out
-
-
-def _units_by_size(unit_of: IntpArray | None) -> list[IntpArray]:
-    """Rows of the units, shape (n_units, size), for each size."""
-    _, unit, size = np.unique(unit_of, return_inverse=True, return_counts=True)  # type: ignore[call-overload]
-    units = np.split(np.argsort(unit, kind="stable"), np.cumsum(size)[:-1])
-    return [np.stack([units[u] for u in np.flatnonzero(size == s)]) for s in np.unique(size)]
-
-
-def _without(scores: FloatArray, shrink: FloatArray, residual: FloatArray) -> FloatArray:
-    """(1 - H_g)^-1 residual of units of one size, in the smaller of the two spaces."""
-    size = scores.shape[1]
-    if size <= len(shrink):
-        hat = (scores * shrink) @ scores.transpose(0, 2, 1)
-        return np.asarray(np.linalg.solve(np.eye(size) - hat, residual), dtype=np.float64)
-    scores, shrink = scores[:, :, shrink > 0], shrink[shrink > 0]
-    rest = np.diag(1.0 / shrink) - scores.transpose(0, 2, 1) @ scores
-    return np.asarray(residual + scores @ np.linalg.solve(rest, _inner(scores, residual)))
-
-
-def _inner(scores: FloatArray, residual: FloatArray) -> FloatArray:
-    return np.asarray(scores.transpose(0, 2, 1) @ residual)
-
-
-def _direction(left: FloatArray, change: FloatArray) -> FloatArray:
-    """Leverage of units in the direction of their residuals."""
-    size = (left**2).sum(axis=(1, 2))
-    return np.asarray((left * change).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0))
+    return RowsLeftOut(residuals / (1.0 - leverages)[:, :, None], leverages, penalties)
 
 
 def ridge_slopes(
@@ -247,14 +270,16 @@ class Choice:
     Parameters
     ----------
     residuals : float array of shape (n, n_outputs)
-    leverages : float array of shape (n,)
+        0 for rows that are not measured.
+    noise : float array of shape (n, n_outputs)
+        What the noise of the fit adds to the squared residuals, on average.
     model : int
         The model that all folds choose together.
     penalty : float
     """
 
     residuals: FloatArray
-    leverages: FloatArray
+    noise: FloatArray
     model: int
     penalty: float
 
@@ -263,23 +288,15 @@ class Choice:
         return float(target.weight @ (self.residuals**2).sum(axis=1))
 
 
-def choose(
-    models: Sequence[LeftOut], target: LeaveOutTarget, penalties: FloatArray = PENALTIES
-) -> Choice:
+def choose(models: Sequence[LeftOut], target: LeaveOutTarget) -> Choice:
     """The model and penalty of the smallest error, that of a row by the other folds' rows."""
-    squares = [(m.residuals**2).sum(axis=2) * target.weight for m in models]
-    folds = [target.fold_of == fold for fold in np.unique(target.fold_of)]
-    errors = np.stack([np.hstack([s[:, rows].sum(axis=1) for s in squares]) for rows in folds])
-    best = errors.sum(axis=0).argmin()
-    out = Choice(
-        np.empty_like(target.y),
-        np.empty(len(target.y)),
-        int(best // len(penalties)),
-        float(penalties[best % len(penalties)]),
-    )
-    for error, rows in zip(errors, folds, strict=True):
-        others = errors.sum(axis=0) - error if len(folds) > 1 else error
-        model, penalty = divmod(int(others.argmin()), len(penalties))
-        out.residuals[rows] = models[model].residuals[penalty, rows]
-        out.leverages[rows] = models[model].leverages[penalty, rows]
-    return out
+    places = [(m, k) for m, model in enumerate(models) for k in range(len(model.penalties))]
+    errors = np.concatenate([model.errors(target) for model in models])
+    together = errors.sum(axis=1)
+    model, place = places[int(together.argmin())]
+    residuals, noise = np.zeros_like(target.y), np.zeros_like(target.y)
+    for fold, rows in enumerate(target.tests):
+        others = together - errors[:, fold] if target.n_folds > 1 else together
+        m, k = places[int(others.argmin())]
+        residuals[rows], noise[rows] = models[m].of_fold(k, fold, target)
+    return Choice(residuals, noise, model, float(models[model].penalties[place]))

@@ -73,15 +73,22 @@ class SmoothValues:
         model: ModelName = "auto",
     ) -> None:
         self._problem, self.n_players = problem, len(problem.players)
-        self._outcome = Outcome.left_out(problem)
         seed = draw_seed(problem.seed)
-        given = [None] if fold_of is None else list(fold_of)
-        if problem.views is not None and fold_of is None:
-            given = [_fold_of(problem)]
-        self._targets = [
-            LeaveOutTarget.of(problem.y, problem.sample_weight, problem.row_groups, folds, seed)
-            for folds in given
-        ]
+        if leaves_folds(problem):
+            folds = problem.folds(problem.seed)
+            self._outcome = Outcome.held_out(problem, folds)
+            self._targets = [
+                LeaveOutTarget.by_folds(problem.y, problem.weight, folds, problem.row_groups, seed)
+            ]
+        else:
+            self._outcome = Outcome.left_out(problem)
+            given = [None] if fold_of is None else list(fold_of)
+            if problem.views is not None and fold_of is None:
+                given = [_fold_of(problem)]
+            self._targets = [
+                LeaveOutTarget.of(problem.y, problem.sample_weight, folds, seed)
+                for folds in given
+            ]
         # Models and penalties of subsets, for rows that are predicted later.
         self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
         with one_blas_thread:
@@ -89,25 +96,23 @@ class SmoothValues:
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; the correction takes off what each row's leverage adds."""
-        residuals, leverages = self.left_out(subsets)
-        errors = residuals**2
-        corrected = errors * (1 - leverages)[:, :, None]
-        means = self._outcome.means_of(residuals)
-        return self._outcome.values(subsets, errors, influences, corrected, means)
+        residuals, noise = self.left_out(subsets)
+        errors, means = residuals**2, self._outcome.means_of(residuals)
+        return self._outcome.values(subsets, errors, influences, errors - noise, means)
 
     def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and
-        their leverages, shape (n_subsets, n_rows): means over the divisions into folds."""
+        what the noise of the fits adds to their squares: means over the divisions into folds."""
         found = [self._average(choices) for choices in self._choices(subsets)]
         return np.stack([r for r, _ in found]), np.stack([h for _, h in found])
 
-    def runs_and_leverages(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+    def runs_and_noise(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Predictions by each division, shape (n_runs, n_subsets, n_rows, n_outputs), and the mean
-        leverages, shape (n_subsets, n_rows)."""
+        noise in their squared errors, shape (n_subsets, n_rows, n_outputs)."""
         choices = self._choices(subsets)
         residuals = np.array([[c.residuals for c in some] for some in choices])
-        leverages = np.stack([self._average(some)[1] for some in choices])
-        return np.asarray(self._problem.y - residuals.swapaxes(0, 1)), leverages
+        noise = np.stack([self._average(some)[1] for some in choices])
+        return np.asarray(self._problem.y - residuals.swapaxes(0, 1)), noise
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Means given the columns of each subset, shape (n_subsets, n_rows, n_outputs).
@@ -157,7 +162,7 @@ class SmoothValues:
         models = anova_models(X, target, categorical)
         everything = np.ones(X.shape[1], dtype=bool)
         choice = choose([model.leave_out(everything) for model in models], target)
-        if model == "anova" or len(X) > MAX_KERNEL_ROWS or choice.model == LINES:
+        if model == "anova" or len(X) > MAX_KERNEL_ROWS or choice.model == LINES or target.folds is not None:
             return self._useful(models)
         kernel = KernelRidge(X, target, categorical, seed)
         bar = KERNEL_GAIN * choice.error(target)
@@ -178,8 +183,7 @@ class SmoothValues:
 
     def _views(self, target: LeaveOutTarget) -> BoolArray:
         """Columns that each fold may see, shape (n_folds, n_columns)."""
-        folds = np.unique(target.fold_of)
-        trained = [np.flatnonzero(target.fold_of != fold) for fold in folds]
+        trained = [np.flatnonzero(rows) for rows in target.training]
         return np.stack([self._problem.visible(rows) for rows in trained])
 
     def _useful(self, models: list[Model]) -> list[Model]:
@@ -213,7 +217,18 @@ class SmoothValues:
     @staticmethod
     def _average(choices: Sequence[Choice]) -> tuple[FloatArray, FloatArray]:
         residuals = np.mean([choice.residuals for choice in choices], axis=0)
-        return residuals, np.mean([choice.leverages for choice in choices], axis=0)
+        return residuals, np.mean([choice.noise for choice in choices], axis=0)
+
+
+# Rows up to which each row is left out by itself.
+MAX_ROWS_LEFT_OUT = 2000
+
+
+def leaves_folds(problem: Problem) -> bool:
+    """Whether whole folds are left out: with many rows, where that is as good and costs less, and
+    where rows belong together or a splitter says what is held out."""
+    together = problem.row_groups is not None or problem.has_splits
+    return together or len(problem.X) > MAX_ROWS_LEFT_OUT
 
 
 def _fold_of(problem: Problem) -> IntpArray:
