@@ -1,23 +1,68 @@
-"""What ``estimator="auto"`` takes: an average of learners, where its cost is bearable."""
+"""What ``estimator="auto"`` takes: boosting, and smooth curves beside it where they earn their
+place."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Game
-from shaff.values.boosting.grown import make_boosting
-from shaff.values.stack import make_stack
+from shaff.subsets import Subsets
+from shaff.values.mixing import Table
+from shaff.values.stack import Runs, StackedValues
 
-# Up to so many rows "auto" stacks: that evaluates a subset several times.
-# More takes minutes (`benchmarks.pairs`), fewer lose accuracy (`benchmarks.truth`).
-STACKED_ROWS = 5000
-
-
-def stacks(problem: Problem) -> bool:
-    """Whether learners are stacked: not for many rows, nor for splits that only boosting keeps
-    to."""
-    return not problem.has_splits and len(problem.X) <= STACKED_ROWS
+# Subsets that a part is tried on beside the full set: all players but one, for the first players
+# by their gains, and random halves. One of the first may need what the full set does not.
+N_ALL_BUT_ONE, N_HALVES = 3, 2
+# What a part must add to v on average, or to one v, to be worth its time.
+# Larger, and curves are lost that the effects need (`benchmarks.accuracy`, experiment 2); smaller,
+# and all fits take the time of the slowest (`benchmarks.pairs`).
+LEAST_GAIN, LEAST_LARGEST_GAIN = 0.002, 0.006
 
 
 def make_auto(problem: Problem) -> Game:
-    """Make the stack; or boosting, for many rows and for splits that only boosting keeps to."""
-    return make_stack(problem) if stacks(problem) else make_boosting(problem)
+    """Make projected boosting, stacked with smooth values where these add to it."""
+    runs = Runs.grow(problem, n_more=1)
+    stack = runs.stacked([runs.boosting(), runs.smooth()])
+    if earns_its_place(stack, _probes(problem, runs.gains)):
+        return runs.game(stack)
+    if len(runs.games) == 1:
+        return runs.games[0]
+    return runs.game(runs.stacked(stack.parts[:1]))
+
+
+def earns_its_place(stack: StackedValues, probes: Subsets) -> bool:
+    """Whether the last part of a stack adds enough to the others, out of sample: more than its
+    standard error, and enough to be worth its time."""
+    gain = _gains(stack, probes)
+    by_probe, by_row = gain.mean(axis=1), gain.mean(axis=0)
+    error = by_row.std() / np.sqrt(len(by_row))
+    pays = by_probe.mean() > LEAST_GAIN or by_probe.max() > LEAST_LARGEST_GAIN
+    return bool(pays and by_probe.mean() > error)
+
+
+def _gains(stack: StackedValues, probes: Subsets) -> FloatArray:
+    """What the last part adds to v by each row that is measured, shape (n_probes, n_rows)."""
+    predictions = stack.part_means(probes)
+    outcome = stack.outcome
+    errors = [
+        ((outcome.y - Table(some, outcome).combine(stack.fold_of[0])[0]) ** 2).sum(axis=2)
+        for some in (predictions[:, :-1], predictions)
+    ]
+    gain = outcome.weight / outcome.weight.mean() * (errors[0] - errors[1]) / outcome.variance
+    return np.asarray(gain[:, np.isfinite(gain).all(axis=0) & (outcome.weight > 0)])
+
+
+def _probes(problem: Problem, gains: FloatArray) -> Subsets:
+    """The full set, and subsets that need other functions than it does."""
+    n_players = len(problem.players)
+    order = np.argsort([-gains[columns].sum() for columns in problem.players], kind="stable")
+    first = order[: min(N_ALL_BUT_ONE, n_players - 1)]
+    rng = np.random.RandomState(problem.seed)
+    halves = [order[rng.permutation(n_players)[: n_players // 2]] for _ in range(N_HALVES)]
+    without = [first[[k]] for k in range(len(first))] + (halves if n_players > 3 else [])
+    masks: BoolArray = np.ones((1 + len(without), n_players), dtype=bool)
+    for mask, absent in zip(masks[1:], without, strict=True):
+        mask[absent] = False
+    return Subsets.from_masks(masks)

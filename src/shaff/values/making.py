@@ -10,7 +10,6 @@ from shaff.errors import InputError, InputTypeError
 from shaff.protocols import Game, ValueSetting
 from shaff.trees.boosters import as_regressor, is_booster
 from shaff.trees.kinds import is_forest
-from shaff.values.auto import stacks
 from shaff.values.boosting.grown import fitted_boosting, make_boosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.setting import ForestValues
@@ -100,8 +99,8 @@ def split_seeds(estimator: str | None, problem: Problem) -> list[int]:
     >>> split_seeds("boosting", Problem.of(X, y, random_state=3))
     [3]
     """
-    stacked = estimator == "stack" or (estimator in (None, "auto") and stacks(problem))
-    return run_seeds(problem, few=True) if stacked else [problem.seed]
+    averaged = estimator in (None, "auto", "stack")
+    return run_seeds(problem, few=True) if averaged else [problem.seed]
 
 
 def _find(name: str) -> Learner:

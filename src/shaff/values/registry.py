@@ -53,7 +53,7 @@ class Learner:
 LEARNERS = {
     learner.name: learner
     for learner in (
-        Learner("auto", "what suits the number of rows", "auto:make_auto"),
+        Learner("auto", "boosted trees and smooth curves", "auto:make_auto"),
         Learner("forest", "a random forest", "forest.grown:make_forest"),
         Learner("boosting", "boosted trees", "boosting.grown:make_boosting"),
         Learner("smooth", "smooth curves", "smooth.smooth_values:make_smooth"),

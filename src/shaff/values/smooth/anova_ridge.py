@@ -18,6 +18,7 @@ from shaff.values.smooth.basis import (
     BasisSize,
     ColumnBasis,
     Products,
+    doublings,
     likeliest,
     pairs_that_matter,
 )
@@ -34,14 +35,13 @@ from shaff.values.smooth.leave_out import (
 
 # The Gram matrix and its eigenvectors are what costs: features, and entries of their matrix.
 # Fewer lose pairs, more take time with the third power (`benchmarks.truth`, `benchmarks.values`).
-MAX_FEATURES = 500
-MAX_ENTRIES = 10**7
+MAX_FEATURES, MORE_FEATURES = 300, 50
+MAX_ENTRIES = 3 * 10**7
 # Where each fold sees columns of its own, and needs a decomposition of its own.
 MAX_FEATURES_BY_FOLD = 200
 # Functions of single columns never take more than this share.
 # Larger, and pairs have no room; smaller, and columns lose their waves (`benchmarks.truth`).
 MAIN_SHARE = 0.6
-SIZE = BasisSize()
 
 
 class Model(Protocol):
@@ -175,11 +175,13 @@ def anova_models(
     may see some columns only (``views``) take as many decompositions: they do without the last.
     """
     n_seen = X.shape[1] if views is None else int(views.sum(axis=1).max())
-    most_features = MAX_FEATURES if views is None else MAX_FEATURES_BY_FOLD
+    size, most_features = BasisSize.of(len(X)), MAX_FEATURES_BY_FOLD
+    if views is None:
+        most_features = MAX_FEATURES + int(MORE_FEATURES * doublings(len(X)))
     room = int(min(most_features, max(MAX_ENTRIES / len(X), 2 * n_seen)))
     most = max(1, int(MAIN_SHARE * room / n_seen))
     bases = [
-        ColumnBasis(x, target.weight, bool(c), most, SIZE)
+        ColumnBasis(x, target.weight, bool(c), most, size)
         for x, c in zip(X.T, categorical, strict=True)
     ]
     curves = AnovaRidge(X, target, bases, "main", views=views)

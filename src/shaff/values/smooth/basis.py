@@ -15,6 +15,9 @@ from scipy.special import chdtrc, ndtri
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 
+# Rows from which on functions become richer, and how often they do so.
+# Sooner, and noise is fitted; later, and curves fall short (`benchmarks.truth`).
+FEW_ROWS, MOST_DOUBLINGS = 1000, 3.5
 # Normal scores beyond this are as far as scores go.
 LARGEST_SCORE = 3.5
 # Heavy tails decide the fit without it (`benchmarks.truth`, log-normal).
@@ -52,11 +55,36 @@ class BasisSize:
         Factors of a column, at most.
     """
 
-    waves: int = 8
-    score_waves: int = 0
-    pair_waves: int = 4
-    pair_score_waves: int = 0
-    factors: int = 5
+    waves: int
+    score_waves: int
+    pair_waves: int
+    pair_score_waves: int
+    factors: int
+
+    @classmethod
+    def of(cls, n_rows: int) -> BasisSize:
+        """Many rows carry more functions.
+
+        Examples
+        --------
+        >>> from shaff.values.smooth.basis import BasisSize
+        >>> [BasisSize.of(n_rows).waves for n_rows in (500, 4000, 100_000)]
+        [10, 12, 14]
+        """
+        more = round(doublings(n_rows))
+        return cls(10 + more, 10 + more, 6 + more, 6 + more, 7 + more)
+
+
+def doublings(n_rows: int) -> float:
+    """How often the number of rows has doubled since there were enough for any richer functions.
+
+    Examples
+    --------
+    >>> from shaff.values.smooth.basis import doublings
+    >>> doublings(100), doublings(4000)
+    (0.0, 2.0)
+    """
+    return float(np.clip(np.log2(n_rows / FEW_ROWS), 0.0, MOST_DOUBLINGS))
 
 
 class Ranks:
@@ -89,7 +117,7 @@ class NumericColumn:
         self,
         x: FloatArray,
         weight: FloatArray,
-        size: BasisSize = BasisSize(),
+        size: BasisSize,
         plain_scale: float = 1.0,
     ) -> None:
         known = ~np.isnan(x) & (weight > 0)

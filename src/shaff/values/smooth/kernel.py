@@ -45,7 +45,7 @@ class ColumnKernel:
         if categorical:
             self._column: CategoryColumn | NumericColumn = CategoryColumn(x, weight)
         else:
-            self._column = NumericColumn(x, weight, BasisSize(waves=WAVES), plain_scale=0.5)
+            self._column = NumericColumn(x, weight, BasisSize(WAVES, 0, 0, 0, 0), plain_scale=0.5)
         size = np.average((self._column.main(x) ** 2).sum(axis=1), weights=weight)
         self._scale = 1.0 / np.sqrt(size) if size > 1e-12 else 0.0
 

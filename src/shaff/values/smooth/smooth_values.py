@@ -238,10 +238,5 @@ def _fold_of(problem: Problem) -> IntpArray:
 
 
 def make_smooth(problem: Problem) -> Game:
-    """Smooth values, which leave out rows one by one and know no splits."""
-    if problem.has_splits:
-        raise InputError(
-            "cv is not used: smooth values leave out each row by itself, or each group of rows. "
-            'Boosting (estimator="boosting") keeps to it.'
-        )
+    """Make smooth values, which leave out rows one by one, or fold by fold."""
     return Game(SmoothValues(problem), "smooth")
