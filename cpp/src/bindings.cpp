@@ -304,6 +304,29 @@ shaff::BoostedTrees boosted_trees(const In<std::int32_t>& feature,
   return trees;
 }
 
+// What steps are linear in; none without values.
+std::span<const float> slope_values(const std::optional<In<float>>& values, std::size_t n_columns,
+                                    std::size_t n_rows, double slope_shrinkage) {
+  if (!values) return {};
+  require(values->ndim() == 2 && values->shape(0) == n_columns && values->shape(1) == n_rows,
+          "values must be (n_columns, n_rows)");
+  bool finite = true;
+  for (const float value : view(*values)) finite &= std::isfinite(value);
+  require(finite, "a value is not finite");
+  require(std::isfinite(slope_shrinkage) && slope_shrinkage > 0,
+          "the shrinkage of slopes is not positive");
+  return view(*values);
+}
+
+// Linear steps rank the columns by it.
+std::span<const double> split_gain(const std::optional<In<double>>& gain, std::size_t n_nodes,
+                                   bool linear) {
+  if (!linear) return {};
+  require(gain && gain->size() == n_nodes, "linear steps need the gain of each node");
+  require_finite(view(*gain), "a gain is not finite");
+  return view(*gain);
+}
+
 // A bin past the last one would be counted in another column.
 void require_bins(const shaff::BinnedRows& rows) {
   for (std::size_t j = 0; j < rows.n_columns(); ++j) {
@@ -321,7 +344,8 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
                      double learning_rate, double shrinkage, double max_features,
                      std::size_t min_samples_leaf, std::size_t max_leaf_nodes,
                      std::size_t first_tree, std::size_t n_trees, std::uint64_t seed,
-                     const InOut<double>& residual, const InOut<std::uint8_t>& cancel) {
+                     const InOut<double>& residual, const InOut<std::uint8_t>& cancel,
+                     const std::optional<In<float>>& values, double slope_shrinkage) {
   require(bins.ndim() == 2 && bins.shape(0) == n_bins.size(), "bins must be (n_columns, n_rows)");
   const std::size_t n_rows = bins.shape(1);
   require(n_rows <= std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
@@ -337,10 +361,13 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
   require(min_samples_leaf >= 1 && max_leaf_nodes >= 2,
           "a leaf needs a row, and a tree two leaves");
   require(n_trees <= (std::size_t{1} << 30) / max_leaf_nodes, "there are too many nodes");
-  const shaff::BinnedRows rows{view(bins), view(n_bins), view(categorical), view(weight), n_rows};
+  const shaff::BinnedRows rows{
+      view(bins),   view(n_bins), view(categorical),
+      view(weight), n_rows,       slope_values(values, n_bins.size(), n_rows, slope_shrinkage)};
   require_bins(rows);
-  const shaff::GrowingOptions options{learning_rate,  shrinkage,  max_features, min_samples_leaf,
-                                      max_leaf_nodes, first_tree, n_trees,      seed};
+  const shaff::GrowingOptions options{learning_rate,    shrinkage,      max_features,
+                                      min_samples_leaf, max_leaf_nodes, first_tree,
+                                      n_trees,          seed,           slope_shrinkage};
   shaff::GrownTrees trees;
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
@@ -369,7 +396,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      double learning_rate, double shrinkage, const InOut<double>& residual,
                      const InOut<std::uint8_t>& cancel, std::size_t n_first,
                      const std::optional<InOut<double>>& half_train,
-                     const std::optional<InOut<double>>& half_test) {
+                     const std::optional<InOut<double>>& half_test,
+                     const std::optional<In<double>>& gain, const std::optional<In<float>>& values,
+                     double slope_shrinkage) {
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
           "codes must be (n_columns, n_rows)");
   require_weights(view(weight));
@@ -388,17 +417,20 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
     halves = {n_first, view_mut(*half_train), view_mut(*half_test)};
   }
   require(n_first <= weight.size(), "the first half has more rows than there are");
-  const shaff::BoostedTrees trees =
+  shaff::BoostedTrees trees =
       boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
                     set_words, tree_offset, codes.shape(0));
-  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
+  trees.gain = split_gain(gain, feature.size(), values.has_value());
+  const shaff::BoostingRows rows{
+      view(codes), view(weight), codes.shape(1),
+      slope_values(values, codes.shape(0), codes.shape(1), slope_shrinkage)};
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed =
-        shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
-                               {learning_rate, shrinkage}, view_mut(residual), halves, interrupted);
+    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
+                                       {learning_rate, shrinkage, slope_shrinkage},
+                                       view_mut(residual), halves, interrupted);
   }
   finish(completed);
 }
@@ -526,12 +558,13 @@ NB_MODULE(_core, m) {
   m.def("grow_trees", &grow_trees, "bins"_a, "n_bins"_a, "categorical"_a, "weight"_a,
         "learning_rate"_a, "shrinkage"_a, "max_features"_a, "min_samples_leaf"_a,
         "max_leaf_nodes"_a, "first_tree"_a, "n_trees"_a, "seed"_a, "residual"_a.noconvert(),
-        "cancel"_a.noconvert());
+        "cancel"_a.noconvert(), "values"_a = nb::none(), "slope_shrinkage"_a = 0.0);
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
         "residual"_a.noconvert(), "cancel"_a.noconvert(), "n_first"_a = 0,
-        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none());
+        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none(),
+        "gain"_a = nb::none(), "values"_a = nb::none(), "slope_shrinkage"_a = 0.0);
   nb::class_<shaff::BoostingSteps>(m, "BoostingSteps")
       .def_prop_ro("n_learners", &shaff::BoostingSteps::n_learners)
       .def_prop_ro("n_subsets", &shaff::BoostingSteps::n_subsets)

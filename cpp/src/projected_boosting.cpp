@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "boosting_cells.hpp"
+#include "boosting_slopes.hpp"
 #include "poll.hpp"
 
 namespace shaff {
@@ -51,6 +52,25 @@ struct alignas(32) Steps {
   Pair first, second;
 };
 
+// The same for linear steps: what residuals of both kinds sum up to.
+struct SlopeSums {
+  Lanes all, own;
+
+  void add(double row_weight, const Pair& residual, const SlopeRow& row) {
+    all.add(row_weight * residual.all, row);
+    own.add(row_weight * residual.own, row);
+  }
+  void add(const SlopeSums& other) {
+    all.add(other.all);
+    own.add(other.own);
+  }
+};
+
+// Intercepts and slopes of a cell: by all rows, and by those of each half.
+struct SlopeSteps {
+  Lanes all, first, second;
+};
+
 // Rows whose cells are numbered at a time: more, and the cells of a tree's subtrees outgrow the
 // cache (`benchmarks.pairs --case 2:100000`); fewer, and loops are too short.
 constexpr std::size_t kBlockRows = 2048;
@@ -81,6 +101,7 @@ class Replay {
 
   bool run() {
     zeros_.assign(rows_.n_rows, 0);
+    if (is_linear()) ones_.resize(rows_.n_train());
     for (std::size_t u = 0; u < n_subsets_; ++u) read_pairs(u);
     const bool whole = run_trees();
     for (std::size_t u = 0; u < n_subsets_; ++u) write_pairs(u);
@@ -91,7 +112,12 @@ class Replay {
   struct Due {
     const Id* number = nullptr;
     std::vector<Steps> steps;
+    // In place of these steps, if they are linear.
+    const SlopeRow* rows = nullptr;
+    std::vector<SlopeSteps> slopes;
   };
+
+  bool is_linear() const { return !rows_.values.empty(); }
 
   bool run_trees() {
     for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
@@ -106,7 +132,7 @@ class Replay {
 
   void read_pairs(std::size_t subset) {
     if (!halves_.wanted()) return;
-    due_[subset] = {one_cell().number, {Steps{}}};
+    due_[subset] = {one_cell().number, {Steps{}}, ones_.data(), {SlopeSteps{}}};
     const std::size_t n_train = rows_.n_train();
     const double *all = residual_.data() + subset * rows_.n_rows,
                  *own = halves_.train.data() + subset * n_train;
@@ -122,11 +148,18 @@ class Replay {
     const Due& due = due_[subset];
     Pair* pairs = pairs_.data() + subset * n_train;
     for (std::size_t i = 0; i < n_train; ++i) {
-      const Steps& step = due.steps[due.number[i]];
-      pairs[i].subtract(i < n_first ? step.first : step.second);
+      pairs[i].subtract(due_step(due, i, i < n_first));
       all[i] = pairs[i].all;
       own[i] = pairs[i].own;
     }
+  }
+
+  Pair due_step(const Due& due, std::size_t row, bool in_first) const {
+    const std::size_t cell = due.number[row];
+    if (!is_linear()) return in_first ? due.steps[cell].first : due.steps[cell].second;
+    const SlopeSteps& steps = due.slopes[cell];
+    return {steps.all.dot(due.rows[row]),
+            (in_first ? steps.first : steps.second).dot(due.rows[row])};
   }
 
   // The present tree for one subset, whose cells are too many for an Id.
@@ -312,14 +345,16 @@ class Replay {
   }
 
   bool step_groups() {
+    if (is_linear()) rank_columns();
     if (groups_.size() == 0) return step_without_splits();
     const auto& members = groups_.root_members();
     for (std::size_t g = 0; g < members.size(); ++g) {
-      const Cells<Id>& cells = root_cells_[g];
+      const Cells<Id> cells = root_cells_[g].number == nullptr ? one_cell() : root_cells_[g];
+      if (is_linear() && !root_overflowed_[g]) fit_slopes(g, cells);
       for (const std::uint32_t u : members[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
         if (!root_overflowed_[g])
-          step(u, cells.number == nullptr ? one_cell() : cells);
+          step(u, cells);
         else if (!step_wide(u))
           return false;
       }
@@ -328,17 +363,59 @@ class Replay {
   }
 
   bool step_without_splits() {
+    if (is_linear()) fit_slopes(0, one_cell());
     for (std::size_t u = 0; u < n_subsets_; ++u) step(u, one_cell());
     return true;
+  }
+
+  void rank_columns() {
+    const std::size_t n_groups = groups_.size() == 0 ? 1 : groups_.root().first.size();
+    ranked_.read(trees_, tree_);
+    slope_rows().resize(std::max(slope_rows().size(), n_groups * rows_.n_rows));
+  }
+
+  // Of all rows for the groups of the root; those of the tree before are still due.
+  std::vector<SlopeRow>& slope_rows() { return slope_rows_[tree_ % 2]; }
+
+  // What the subsets of a group share: the values of the rows, and the regressions of the cells.
+  void fit_slopes(std::size_t g, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train();
+    const std::vector<std::int32_t> columns = ranked_.first(
+        [&](std::int32_t column) { return groups_.contains(groups_.root().first[g], column); });
+    SlopeRow* rows = slope_rows().data() + g * n;
+    gather_rows(rows_.values, n, columns, 0, n, rows);
+    find_ranges(
+        cells.number, cells.count, n_train, rows,
+        [this](std::size_t i) { return rows_.weight[i] > 0; }, ranges_);
+    clip_rows(cells.number + n_train, ranges_, n - n_train, rows + n_train);
+    fits_.rows = rows;
+    const Shrinkages shrinkage{options_.shrinkage, options_.slope_shrinkage};
+    if (halves_.wanted())
+      fit_halves(cells, columns.size(), shrinkage);
+    else
+      sum_grams(cells.number, cells.count, rows_.weight, rows, grams_);
+    fit_cells(grams_, cells.count, shrinkage, columns.size(), fits_.all);
+  }
+
+  // Leaves the sums of all rows in `grams_`.
+  void fit_halves(const Cells<Id>& cells, std::size_t n_slopes, const Shrinkages& shrinkage) {
+    const std::size_t n_first = halves_.n_first;
+    const Shrinkages half{shrinkage.step / 2, shrinkage.slope / 2};
+    sum_grams(cells.number + n_first, cells.count, rows_.weight.subspan(n_first),
+              fits_.rows + n_first, grams_);
+    fit_cells(grams_, cells.count, half, n_slopes, fits_.second);
+    sum_grams(cells.number, cells.count, rows_.weight.first(n_first), fits_.rows, first_grams_);
+    fit_cells(first_grams_, cells.count, half, n_slopes, fits_.first);
+    for (std::size_t c = 0; c < cells.count; ++c) grams_[c].add(first_grams_[c]);
   }
 
   Cells<Id> one_cell() const { return {zeros_.data(), 1}; }
 
   void step(std::size_t subset, const Cells<Id>& cells) {
     if (halves_.wanted())
-      step_halves(subset, cells);
+      is_linear() ? slope_halves(subset, cells) : step_halves(subset, cells);
     else
-      step_all(subset, cells);
+      is_linear() ? slope_all(subset, cells) : step_all(subset, cells);
   }
 
   void step_all(std::size_t subset, const Cells<Id>& cells) {
@@ -350,11 +427,89 @@ class Replay {
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
   }
 
-  // Adds the tables up in the first one.
-  template <class Sum>
-  static void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_tables) {
-    for (std::size_t table = 1; table < n_tables; ++table)
-      for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
+  void slope_all(std::size_t subset, const Cells<Id>& cells) {
+    double* residual = residual_.data() + subset * rows_.n_rows;
+    sum_slopes(cells.number, cells.count, rows_.weight, residual, fits_.rows, slope_sums_);
+    for (std::size_t c = 0; c < cells.count; ++c)
+      slope_sums_[c] = fits_.all[c].step(slope_sums_[c], options_.learning_rate);
+    for (std::size_t i = 0; i < rows_.n_rows; ++i)
+      residual[i] -= slope_sums_[cells.number[i]].dot(fits_.rows[i]);
+  }
+
+  void slope_halves(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train();
+    double* by_all = residual_.data() + subset * n;
+    double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
+    double* by_second = by_first + (n - n_train);
+    Due& due = due_[subset];
+    if (equal_weights_)
+      sum_slope_halves(subset, cells, [](std::size_t) { return 1.0; });
+    else
+      sum_slope_halves(subset, cells, [this](std::size_t i) { return rows_.weight[i]; });
+    due.number = cells.number;
+    due.rows = fits_.rows;
+    find_slopes(cells.count, due.slopes);
+    for (std::size_t i = n_train; i < n; ++i) {
+      const SlopeSteps& step = due.slopes[cells.number[i]];
+      by_all[i] -= step.all.dot(due.rows[i]);
+      by_first[i - n_train] -= step.first.dot(due.rows[i]);
+      by_second[i - n_train] -= step.second.dot(due.rows[i]);
+    }
+  }
+
+  // As `sum_halves` does it.
+  template <class Weight>
+  void sum_slope_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
+    const std::size_t count = cells.count;
+    for (std::vector<SlopeSums>* sums : {&first_slopes_, &second_slopes_})
+      sums->assign(2 * count, SlopeSums{});
+    const Id *number = cells.number, *before = due_[subset].number;
+    const SlopeSteps* steps = due_[subset].slopes.data();
+    const SlopeRow *rows = fits_.rows, *rows_before = due_[subset].rows;
+    Pair* pairs = pairs_.data() + subset * rows_.n_train();
+    const auto add = [&](SlopeSums* table, std::size_t i, const Lanes& all, const Lanes& own) {
+      pairs[i].subtract({all.dot(rows_before[i]), own.dot(rows_before[i])});
+      table[number[i]].add(weight(i), pairs[i], rows[i]);
+    };
+    SlopeSums *first = first_slopes_.data(), *second = second_slopes_.data();
+    in_turns(
+        [&](std::size_t table, std::size_t i) {
+          const SlopeSteps& step = steps[before[i]];
+          add(first + table * count, i, step.all, step.first);
+        },
+        [&](std::size_t table, std::size_t i) {
+          const SlopeSteps& step = steps[before[i]];
+          add(second + table * count, i, step.all, step.second);
+        });
+    merge_tables(first_slopes_, count, 2);
+    merge_tables(second_slopes_, count, 2);
+  }
+
+  void find_slopes(std::size_t n_cells, std::vector<SlopeSteps>& steps) const {
+    const double rate = options_.learning_rate;
+    steps.resize(n_cells);
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      Lanes both = first_slopes_[c].all;
+      both.add(second_slopes_[c].all);
+      steps[c] = {fits_.all[c].step(both, rate), fits_.first[c].step(first_slopes_[c].own, rate),
+                  fits_.second[c].step(second_slopes_[c].own, rate)};
+    }
+  }
+
+  // All training rows, of both halves in turn; `first` and `second` get one of two tables, and a
+  // row.
+  template <class First, class Second>
+  void in_turns(First first, Second second) const {
+    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train();
+    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
+    for (std::size_t i = 0; i < both; i += 2) {
+      first(0, i);
+      second(0, n_first + i);
+      first(1, i + 1);
+      second(1, n_first + i + 1);
+    }
+    for (std::size_t i = both; i < n_first; ++i) first(0, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) second(0, i);
   }
 
   void step_halves(std::size_t subset, const Cells<Id>& cells) {
@@ -380,32 +535,22 @@ class Replay {
   // way: to read and write the residuals of many rows takes longer than anything done to them.
   template <class Weight>
   void sum_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
-    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
+    const std::size_t count = cells.count;
     for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
       sums->assign(2 * count, HalfSums{});
     const Id *number = cells.number, *before = due_[subset].number;
     const Steps* steps = due_[subset].steps.data();
-    Pair* pairs = pairs_.data() + subset * n_train;
+    Pair* pairs = pairs_.data() + subset * rows_.n_train();
     const auto add = [&](HalfSums* table, std::size_t i, const Pair& step) {
       pairs[i].subtract(step);
       table[number[i]].add(weight(i), pairs[i]);
     };
-    const auto add_first = [&](HalfSums* table, std::size_t i) {
-      add(table, i, steps[before[i]].first);
-    };
-    const auto add_second = [&](HalfSums* table, std::size_t i) {
-      add(table, i, steps[before[i]].second);
-    };
     HalfSums *first = first_sums_.data(), *second = second_sums_.data();
-    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
-    for (std::size_t i = 0; i < both; i += 2) {
-      add_first(first, i);
-      add_second(second, n_first + i);
-      add_first(first + count, i + 1);
-      add_second(second + count, n_first + i + 1);
-    }
-    for (std::size_t i = both; i < n_first; ++i) add_first(first, i);
-    for (std::size_t i = n_first + both; i < n_train; ++i) add_second(second, i);
+    in_turns([&](std::size_t table,
+                 std::size_t i) { add(first + table * count, i, steps[before[i]].first); },
+             [&](std::size_t table, std::size_t i) {
+               add(second + table * count, i, steps[before[i]].second);
+             });
     merge_tables(first_sums_, count, 2);
     merge_tables(second_sums_, count, 2);
   }
@@ -452,6 +597,18 @@ class Replay {
   std::vector<CellSums> sums_;
   std::vector<double> step_;
   std::vector<HalfSums> first_sums_, second_sums_;
+  // Of linear steps: the columns of the tree, the rows of all groups, and what the subsets of the
+  // present group share.
+  RankedColumns ranked_;
+  std::vector<SlopeRow> slope_rows_[2], ones_;
+  std::vector<CellRange> ranges_;
+  std::vector<CellGram> grams_, first_grams_;
+  struct {
+    const SlopeRow* rows = nullptr;
+    std::vector<CellFit> all, first, second;
+  } fits_;
+  std::vector<Lanes> slope_sums_;
+  std::vector<SlopeSums> first_slopes_, second_slopes_;
   KeyTable keys_;
 };
 
