@@ -142,8 +142,9 @@ def test_kernel_equals_oracle_over_blocks_of_rows():
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("n_rows", [50, 70_000])
-def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
+def test_kernel_does_not_depend_on_the_other_subsets(n_rows, linear):
     # Cells whose numbers would outgrow two bytes are numbered anew, by the rows.
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n_rows, 4)), rng.standard_normal(n_rows)
@@ -151,9 +152,10 @@ def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
     ensemble = Ensemble.from_trees([random_tree(rng, 200, 4, False) for _ in range(3)], 4, **header)
     masks = rng.random((9, 4)) < 0.5
     n_train, weight = n_rows - 10, np.ones(n_rows)
-    together = kernel(ensemble, X, y, n_train, weight, masks, 0.1, 2.0)
+    slopes = {"values": X.T.astype(np.float32).copy(), "slope_shrinkage": 1.0} if linear else {}
+    together = kernel(ensemble, X, y, n_train, weight, masks, 0.1, 2.0, **slopes)
     for row, mask in zip(together, masks, strict=True):
-        alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0)
+        alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0, **slopes)
         np.testing.assert_array_equal(row, alone[0])
 
 
@@ -297,7 +299,8 @@ def crossed_chains(n_leaves):
     return Tree(feature, threshold, left, right, nothing > 0, nothing, nothing, {})
 
 
-def test_a_tree_of_many_cells_between_others():
+@pytest.mark.parametrize("linear", [False, True])
+def test_a_tree_of_many_cells_between_others(linear):
     """Without column 0 there are more cells than two bytes number; the trees before and after it
     are replayed in two bytes, on the same residuals."""
     rng = np.random.default_rng(4)
@@ -307,13 +310,21 @@ def test_a_tree_of_many_cells_between_others():
     X = np.column_stack([rng.integers(2, size=n), np.arange(n) // 300, np.arange(n) % 300])
     start, masks = rng.standard_normal(n), np.array([[False, True, True], [True, True, False]])
     n_train, n_first = n - 100, n // 2
-    halves = replayed_halves(ensemble, X, start, np.ones(n), masks, (n_train, n_first), 1.0)
-    alone = kernel(ensemble, X, start, n_train, np.ones(n), masks, 0.4, 1.0)
-    np.testing.assert_allclose(halves[0], alone, atol=1e-12)
-    first = np.r_[0:n_first, n_train:n]
-    own = kernel(ensemble, X[first], start[first], n_first, np.ones(n), masks, 0.4, 0.5)
-    np.testing.assert_allclose(halves[1][:, :n_first], own[:, :n_first], atol=1e-12)
-    np.testing.assert_allclose(halves[2][:, 0], own[:, n_first:], atol=1e-12)
+    values = Scaling.of(X, np.zeros(3, bool)).apply(X)
+    slopes = {"values": values, "slope_shrinkage": 2.0} if linear else {}
+    sizes = n_train, n_first
+    halves = replayed_halves(ensemble, X, start, np.ones(n), masks, sizes, 1.0, **slopes)
+    alone = kernel(ensemble, X, start, n_train, np.ones(n), masks, 0.4, 1.0, **slopes)
+    np.testing.assert_allclose(halves[0], alone, atol=1e-9 if linear else 1e-12)
+    first = np.arange(n_first)
+    if linear:
+        slopes = {"values": values[:, :n_first].copy(), "slope_shrinkage": 1.0}
+    own = kernel(ensemble, X[first], start[first], n_first, np.ones(n), masks, 0.4, 0.5, **slopes)
+    np.testing.assert_allclose(halves[1][:, :n_first], own, atol=1e-9 if linear else 1e-12)
+    if not linear:  # whose held-out rows are clipped to ranges of all training rows
+        held_out = np.r_[0:n_first, n_train:n]
+        own = kernel(ensemble, X[held_out], start[held_out], n_first, np.ones(n), masks, 0.4, 0.5)
+        np.testing.assert_allclose(halves[2][:, 0], own[:, n_first:], atol=1e-12)
 
 
 def test_early_stopping_looks_at_the_other_folds():

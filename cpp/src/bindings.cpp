@@ -306,16 +306,19 @@ shaff::BoostedTrees boosted_trees(const In<std::int32_t>& feature,
 
 // What steps are linear in; none without values.
 std::span<const float> slope_values(const std::optional<In<float>>& values, std::size_t n_columns,
-                                    std::size_t n_rows, double slope_shrinkage) {
+                                    std::size_t n_rows) {
   if (!values) return {};
   require(values->ndim() == 2 && values->shape(0) == n_columns && values->shape(1) == n_rows,
           "values must be (n_columns, n_rows)");
   bool finite = true;
   for (const float value : view(*values)) finite &= std::isfinite(value);
   require(finite, "a value is not finite");
-  require(std::isfinite(slope_shrinkage) && slope_shrinkage > 0,
-          "the shrinkage of slopes is not positive");
   return view(*values);
+}
+
+// Without any the regression of a column that does not vary has no solution.
+void require_slope_shrinkage(double shrinkage) {
+  require(std::isfinite(shrinkage) && shrinkage > 0, "the shrinkage of slopes is not positive");
 }
 
 // Linear steps rank the columns by it.
@@ -363,7 +366,8 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
   require(n_trees <= (std::size_t{1} << 30) / max_leaf_nodes, "there are too many nodes");
   const shaff::BinnedRows rows{
       view(bins),   view(n_bins), view(categorical),
-      view(weight), n_rows,       slope_values(values, n_bins.size(), n_rows, slope_shrinkage)};
+      view(weight), n_rows,       slope_values(values, n_bins.size(), n_rows)};
+  if (values) require_slope_shrinkage(slope_shrinkage);
   require_bins(rows);
   const shaff::GrowingOptions options{learning_rate,    shrinkage,      max_features,
                                       min_samples_leaf, max_leaf_nodes, first_tree,
@@ -420,10 +424,10 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
   shaff::BoostedTrees trees =
       boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
                     set_words, tree_offset, codes.shape(0));
+  if (values) require_slope_shrinkage(slope_shrinkage);
   trees.gain = split_gain(gain, feature.size(), values.has_value());
-  const shaff::BoostingRows rows{
-      view(codes), view(weight), codes.shape(1),
-      slope_values(values, codes.shape(0), codes.shape(1), slope_shrinkage)};
+  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1),
+                                 slope_values(values, codes.shape(0), codes.shape(1))};
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
@@ -442,8 +446,9 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
     const In<std::int64_t>& set_offset, const In<std::uint64_t>& set_words,
     const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes, const In<double>& weight,
     const In<std::uint64_t>& subsets, double learning_rate, const In<double>& shrinkage,
-    const In<std::int64_t>& n_trees, const In<double>& residual,
-    const InOut<std::uint8_t>& cancel) {
+    const In<std::int64_t>& n_trees, const In<double>& residual, const InOut<std::uint8_t>& cancel,
+    const std::optional<In<double>>& gain, const std::optional<In<float>>& values,
+    const std::optional<In<double>>& slope_shrinkage) {
   require(codes.ndim() == 2, "codes must be (n_columns, n_train)");
   require(weight.ndim() == 2 && weight.shape(0) == shrinkage.size() &&
               weight.shape(1) == codes.shape(1),
@@ -457,34 +462,45 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_train)");
-  const shaff::BoostedTrees trees =
+  shaff::BoostedTrees trees =
       boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
                     set_words, tree_offset, codes.shape(0));
-  const shaff::Learners learners{view(weight), view(shrinkage)};
+  trees.gain = split_gain(gain, feature.size(), values.has_value());
+  const shaff::TrainingRows rows{view(codes), codes.shape(1),
+                                 slope_values(values, codes.shape(0), codes.shape(1))};
+  shaff::Learners learners{view(weight), view(shrinkage)};
+  if (values) {
+    require(slope_shrinkage && slope_shrinkage->size() == shrinkage.size(),
+            "slope_shrinkage must be (n_learners,)");
+    for (const double lambda : view(*slope_shrinkage)) require_slope_shrinkage(lambda);
+    learners.slope_shrinkage = view(*slope_shrinkage);
+  }
   const shaff::Interrupted interrupted = interruption(cancel);
   std::unique_ptr<shaff::BoostingSteps> steps;
   {
     nb::gil_scoped_release release;
-    steps = shaff::learn_boosting(trees, view(codes), codes.shape(1), learners, learning_rate,
-                                  view(subsets), subsets.shape(1), view(n_trees), view(residual),
-                                  interrupted);
+    steps = shaff::learn_boosting(trees, rows, learners, learning_rate, view(subsets),
+                                  subsets.shape(1), view(n_trees), view(residual), interrupted);
   }
   finish(steps != nullptr);
   return steps;
 }
 
 void predict_boosting(const shaff::BoostingSteps& steps, const In<std::uint16_t>& codes,
-                      const InOut<double>& out, const InOut<std::uint8_t>& cancel) {
+                      const InOut<double>& out, const InOut<std::uint8_t>& cancel,
+                      const std::optional<In<float>>& values) {
   require(codes.ndim() == 2 && codes.shape(0) == steps.n_columns(),
           "codes must be (n_columns, n_rows)");
   require(out.ndim() == 3 && out.shape(0) == steps.n_learners() &&
               out.shape(1) == steps.n_subsets() && out.shape(2) == codes.shape(1),
           "out must be (n_learners, n_subsets, n_rows)");
+  require(values.has_value() == steps.is_linear(), "linear steps take values, others do not");
+  const auto at = slope_values(values, codes.shape(0), codes.shape(1));
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = steps.predict(view(codes), codes.shape(1), view_mut(out), interrupted);
+    completed = steps.predict(view(codes), at, codes.shape(1), view_mut(out), interrupted);
   }
   finish(completed);
 }
@@ -573,9 +589,10 @@ NB_MODULE(_core, m) {
   m.def("learn_boosting", &learn_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a, "n_trees"_a,
-        "residual"_a, "cancel"_a.noconvert());
+        "residual"_a, "cancel"_a.noconvert(), "gain"_a = nb::none(), "values"_a = nb::none(),
+        "slope_shrinkage"_a = nb::none());
   m.def("predict_boosting", &predict_boosting, "steps"_a, "codes"_a, "out"_a.noconvert(),
-        "cancel"_a.noconvert());
+        "cancel"_a.noconvert(), "values"_a = nb::none());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
         "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());

@@ -133,6 +133,9 @@ def learn_boosting(
     n_trees: npt.NDArray[np.int64],
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    gain: npt.NDArray[np.float64] | None = None,
+    values: npt.NDArray[np.float32] | None = None,
+    slope_shrinkage: npt.NDArray[np.float64] | None = None,
 ) -> BoostingSteps:
     """Replay on training rows alone, once for each row of the weights."""
 
@@ -141,6 +144,7 @@ def predict_boosting(
     codes: npt.NDArray[np.uint16],
     out: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    values: npt.NDArray[np.float32] | None = None,
 ) -> None:
     """Add the steps of new rows to out, shape (n_learners, n_subsets, n_rows)."""
 

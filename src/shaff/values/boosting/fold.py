@@ -337,10 +337,19 @@ class BoostingFold:
     def new_rows(self, X: FloatArray) -> CodedRows:
         """Rows outside the data as `learn`'s steps take them."""
         linear = self.start.linear
+        seen = [self.columns.other(X, k) for k in range(len(self.codings))]
         return CodedRows(
-            [c.encode(self.columns.other(X, k)) for k, c in enumerate(self.codings)],
+            [coding.encode(own) for coding, own in zip(self.codings, seen, strict=True)],
+            [self._new_values(own, k) for k, own in enumerate(seen)],
             None if linear is None else linear.features(X),
         )
+
+    def _new_values(self, seen: FloatArray, output: int) -> ValueArray | None:
+        if self._values[output] is None:
+            return None
+        scaling = self.columns.binned(output).scaling
+        assert scaling is not None
+        return scaling.apply(seen)
 
     def learn(
         self,
@@ -356,16 +365,21 @@ class BoostingFold:
         `Halves`.
         """
         n_train, linear = len(self.fold.train), self.start.linear
-        weight, shrinkages = [self.train_weight], [shrinkage]
+        weight, share = [self.train_weight], [1.0]
         if halves:
             first = np.arange(n_train) < self.n_first
             weight += [self.train_weight * first, self.train_weight * ~first]
-            shrinkages += [shrinkage / 2] * 2
+            share += [0.5, 0.5]
         learnt = Learnt(
             self.codings,
             [np.ascontiguousarray(codes[:, :n_train]) for codes in self._codes],
+            [
+                None if values is None else self.columns.binned(k).training_values
+                for k, values in enumerate(self._values)
+            ],
             np.stack(weight),
-            np.array(shrinkages),
+            np.array(share),
+            shrinkage,
             np.ascontiguousarray(self.start_residual(masks)[:, :, :n_train]),
         )
         if linear is None:
