@@ -45,7 +45,7 @@ class Grower {
     if (is_weighted()) gathered_.weight.resize(rows.n_rows);
     if (!is_linear()) return;
     leaf_of_.resize(rows.n_rows);
-    slope_rows_.resize(rows.n_rows);
+    no_values_.resize(rows.n_rows);
     if (!is_weighted()) equal_weight_.assign(rows.n_rows, 1.0);
   }
 
@@ -195,16 +195,16 @@ class Grower {
     const auto nodes = [this](const auto& part) { return std::span(part).subspan(first_node_); };
     ranked_.read(nodes(trees_.feature), nodes(trees_.category_set), nodes(trees_.gain));
     const std::vector<std::int32_t> columns = ranked_.first([](std::int32_t) { return true; });
-    gather_rows(rows_.values, rows_.n_rows, columns, 0, rows_.n_rows, slope_rows_.data());
+    const SlopeColumns rows(rows_.values, no_values_, columns);
     const auto weight = is_weighted() ? rows_.weight : std::span<const double>(equal_weight_);
-    sum_grams(leaf_of_.data(), n_leaves_, weight, slope_rows_.data(), grams_);
+    sum_grams(leaf_of_.data(), n_leaves_, weight, rows, grams_);
     fit_cells(grams_, n_leaves_, {options_.shrinkage, options_.slope_shrinkage}, columns.size(),
               fits_);
-    sum_slopes(leaf_of_.data(), n_leaves_, weight, residual_.data(), slope_rows_.data(), steps_);
+    sum_slopes(leaf_of_.data(), n_leaves_, weight, residual_.data(), rows, steps_);
     for (std::size_t leaf = 0; leaf < n_leaves_; ++leaf)
       steps_[leaf] = fits_[leaf].step(steps_[leaf], options_.learning_rate);
     for (std::size_t i = 0; i < rows_.n_rows; ++i)
-      residual_[i] -= steps_[leaf_of_[i]].dot(slope_rows_[i]);
+      residual_[i] -= steps_[leaf_of_[i]].step(rows[i]);
   }
 
   void split(Leaf<Bin>&& leaf) {
@@ -317,7 +317,7 @@ class Grower {
   std::uint32_t n_closed_ = 0;
   std::vector<std::uint32_t> leaf_of_;
   RankedColumns ranked_;
-  std::vector<SlopeRow> slope_rows_;
+  std::vector<float> no_values_;
   std::vector<double> equal_weight_;
   std::vector<CellGram> grams_;
   std::vector<CellFit> fits_;

@@ -20,26 +20,26 @@ namespace shaff {
 // Columns that a cell has slopes in, at most.
 inline constexpr std::size_t kMaxSlopes = 3;
 
-// A 1, and what a row has in the columns with slopes; 0 where these are fewer.
-struct alignas(16) SlopeRow {
-  float x[1 + kMaxSlopes] = {1.0f};
+// What a row has in the columns with slopes; 0 where these are fewer.
+struct SlopeRow {
+  float x[kMaxSlopes] = {};
 };
 
-// A number for each entry of a SlopeRow.
+// Of a cell: sums over rows, alone and times each of their values; or an intercept and slopes.
 struct alignas(32) Lanes {
   double at[1 + kMaxSlopes] = {};
 
   void add(double scale, const SlopeRow& row) {
-    for (std::size_t k = 0; k <= kMaxSlopes; ++k) at[k] += scale * row.x[k];
+    at[0] += scale;
+    for (std::size_t k = 0; k < kMaxSlopes; ++k) at[1 + k] += scale * row.x[k];
   }
   void add(const Lanes& other) {
     for (std::size_t k = 0; k <= kMaxSlopes; ++k) at[k] += other.at[k];
   }
-  // Lanes by twos, as registers have them.
-  double dot(const SlopeRow& row) const {
-    const double even = at[0] * row.x[0] + at[2] * row.x[2];
-    const double odd = at[1] * row.x[1] + at[3] * row.x[3];
-    return even + odd;
+  double step(const SlopeRow& row) const {
+    double sum = at[0];
+    for (std::size_t k = 0; k < kMaxSlopes; ++k) sum += at[1 + k] * row.x[k];
+    return sum;
   }
 };
 
@@ -87,99 +87,99 @@ class RankedColumns {
   std::vector<Column> columns_;
 };
 
-// Some rows side by side; `values` are column-major, of `n_rows` rows.
-inline void gather_rows(std::span<const float> values, std::size_t n_rows,
-                        std::span<const std::int32_t> columns, std::size_t first, std::size_t n,
-                        SlopeRow* out) {
-  static constexpr float kNothing = 0.0f;
-  std::array<const float*, kMaxSlopes> column{&kNothing, &kNothing, &kNothing};
-  std::array<std::size_t, kMaxSlopes> stride{};
-  for (std::size_t k = 0; k < columns.size(); ++k) {
-    column[k] = values.data() + static_cast<std::size_t>(columns[k]) * n_rows + first;
-    stride[k] = 1;
-  }
-  for (std::size_t i = 0; i < n; ++i)
-    out[i] = {{1.0f, column[0][i * stride[0]], column[1][i * stride[1]], column[2][i * stride[2]]}};
-}
+// The columns with slopes, by row. They are read where they are: columns stay in the cache for all
+// subsets, which rows that are copied together would not.
+class SlopeColumns {
+ public:
+  SlopeColumns() = default;
 
-// What a cell's rows have in the columns with slopes: others are brought within, so that nothing is
-// extrapolated.
+  // `values` are column-major; `zeros`, as many as there are rows, stand for columns that are not.
+  SlopeColumns(std::span<const float> values, std::span<const float> zeros,
+               std::span<const std::int32_t> columns)
+      : count_(columns.size()) {
+    column_.fill(zeros.data());
+    for (std::size_t k = 0; k < columns.size(); ++k)
+      column_[k] = values.data() + static_cast<std::size_t>(columns[k]) * zeros.size();
+  }
+
+  std::size_t count() const { return count_; }
+  SlopeRow operator[](std::size_t i) const {
+    return {{column_[0][i], column_[1][i], column_[2][i]}};
+  }
+  SlopeColumns from(std::size_t row) const {
+    SlopeColumns out = *this;
+    for (const float*& column : out.column_) column += row;
+    return out;
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::array<const float*, kMaxSlopes> column_{};
+};
+
+// What the training rows of a cell have in the columns with slopes. Other rows are brought within,
+// so that nothing is extrapolated.
 struct CellRange {
   SlopeRow low, high;
 
-  static CellRange empty() {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    CellRange range;
-    for (std::size_t k = 0; k <= kMaxSlopes; ++k) {
-      range.low.x[k] = kInfinity;
-      range.high.x[k] = -kInfinity;
-    }
-    return range;
-  }
-  bool is_empty() const { return low.x[0] > high.x[0]; }
-  void include(const SlopeRow& row) {
-    for (std::size_t k = 0; k <= kMaxSlopes; ++k) {
-      low.x[k] = std::min(low.x[k], row.x[k]);
-      high.x[k] = std::max(high.x[k], row.x[k]);
-    }
-  }
-  void clip(SlopeRow& row) const {
-    for (std::size_t k = 0; k <= kMaxSlopes; ++k)
+  SlopeRow clip(SlopeRow row) const {
+    for (std::size_t k = 0; k < kMaxSlopes; ++k)
       row.x[k] = std::min(std::max(row.x[k], low.x[k]), high.x[k]);
+    return row;
   }
 };
-
-// Ranges of the cells over the rows that `counts` says yes to. A cell without any has no step.
-template <class Id, class Counts>
-void find_ranges(const Id* number, std::size_t count, std::size_t n, const SlopeRow* rows,
-                 Counts counts, std::vector<CellRange>& ranges) {
-  ranges.assign(count, CellRange::empty());
-  for (std::size_t i = 0; i < n; ++i)
-    if (counts(i)) ranges[number ? number[i] : 0].include(rows[i]);
-  for (CellRange& range : ranges)
-    if (range.is_empty()) range = {};
-}
-
-template <class Id>
-void clip_rows(const Id* number, const std::vector<CellRange>& ranges, std::size_t n,
-               SlopeRow* rows) {
-  for (std::size_t i = 0; i < n; ++i) ranges[number ? number[i] : 0].clip(rows[i]);
-}
 
 // Places of the products of columns 0, 1 and 2 in a Gram matrix, whose two sides are the same.
 inline constexpr std::size_t kProducts = 6;
 inline constexpr std::size_t kProductOf[kMaxSlopes][kMaxSlopes] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
 
-// Over the training rows of a cell.
+// Over the training rows of a cell; those without weight are none.
 struct CellGram {
-  Lanes sums;  // of the weights, and of the columns
+  Lanes sums;  // of the weights
   double product[kProducts] = {};
+  CellRange range{highest(), lowest()};
 
   void add(double weight, const SlopeRow& row) {
+    if (weight <= 0) return;
     sums.add(weight, row);
     std::size_t at = 0;
     for (std::size_t j = 0; j < kMaxSlopes; ++j)
       for (std::size_t k = j; k < kMaxSlopes; ++k, ++at)
-        product[at] += weight * row.x[1 + j] * row.x[1 + k];
+        product[at] += weight * row.x[j] * row.x[k];
+    widen({row, row});
   }
   void add(const CellGram& other) {
     sums.add(other.sums);
     for (std::size_t at = 0; at < kProducts; ++at) product[at] += other.product[at];
+    widen(other.range);
   }
+  void widen(const CellRange& other) {
+    for (std::size_t k = 0; k < kMaxSlopes; ++k) {
+      range.low.x[k] = std::min(range.low.x[k], other.low.x[k]);
+      range.high.x[k] = std::max(range.high.x[k], other.high.x[k]);
+    }
+  }
+  // A cell without rows has no step; its range is any.
+  CellRange known_range() const { return sums.at[0] > 0 ? range : CellRange{}; }
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  static SlopeRow highest() { return {{kInfinity, kInfinity, kInfinity}}; }
+  static SlopeRow lowest() { return {{-kInfinity, -kInfinity, -kInfinity}}; }
 };
 
 template <class Id>
 void sum_grams(const Id* number, std::size_t count, std::span<const double> weight,
-               const SlopeRow* rows, std::vector<CellGram>& grams) {
+               const SlopeColumns& rows, std::vector<CellGram>& grams) {
   sum_in_turns(count, weight.size(), grams, [=](CellGram* table, std::size_t i) {
     table[number ? number[i] : 0].add(weight[i], rows[i]);
   });
 }
 
-// Sums of weight * residual * row over the training rows of the cells.
+// Sums of weight * residual over the training rows of the cells.
 template <class Id>
 void sum_slopes(const Id* number, std::size_t count, std::span<const double> weight,
-                const double* residual, const SlopeRow* rows, std::vector<Lanes>& sums) {
+                const double* residual, const SlopeColumns& rows, std::vector<Lanes>& sums) {
   sum_in_turns(count, weight.size(), sums, [=](Lanes* table, std::size_t i) {
     table[number ? number[i] : 0].add(weight[i] * residual[i], rows[i]);
   });

@@ -133,6 +133,7 @@ class Steps final : public BoostingSteps {
     Poll poll(interrupted);
     std::vector<Id> masks, registers;
     std::vector<SlopeRow> rows(is_linear_ ? kChunk : 0);
+    const std::vector<float> no_values(is_linear_ ? n_rows : 0);
     for (std::size_t first = 0; first < n_rows; first += kChunk) {
       const std::size_t n = std::min(kChunk, n_rows - first);
       if (poll.should_end()) return false;
@@ -146,8 +147,10 @@ class Steps final : public BoostingSteps {
           const Id* number = step.cells == kNone ? nullptr : registers.data() + step.cells * kChunk;
           if (step.slopes != slopes) {
             slopes = step.slopes;
-            gather_rows(values, n_rows, program.slopes[slopes].columns, first, n, rows.data());
-            clip_rows(number, program.slopes[slopes].ranges, n, rows.data());
+            const GroupSlopes& group = program.slopes[slopes];
+            const auto own = SlopeColumns(values, no_values, group.columns).from(first);
+            for (std::size_t i = 0; i < n; ++i)
+              rows[i] = group.ranges[number ? number[i] : 0].clip(own[i]);
           }
           add_step(step, number, rows.data(), n, out.data() + first, n_rows);
         }
@@ -196,7 +199,7 @@ class Steps final : public BoostingSteps {
 
   static void add_linear(const Lanes* step, const Id* number, const SlopeRow* rows, std::size_t n,
                          double* row) {
-    for (std::size_t i = 0; i < n; ++i) row[i] += step[number ? number[i] : 0].dot(rows[i]);
+    for (std::size_t i = 0; i < n; ++i) row[i] += step[number ? number[i] : 0].step(rows[i]);
   }
 
   std::size_t n_learners_ = 0, n_subsets_ = 0, n_columns_ = 0;
@@ -241,7 +244,7 @@ class Learning {
     steps_->n_subsets_ = order_.size();
     steps_->n_columns_ = given.rows.codes.size() / std::max<std::size_t>(given.rows.n_rows, 1);
     steps_->is_linear_ = given.is_linear();
-    if (given.is_linear()) note_rows_in_range();
+    if (given.is_linear()) no_values_.resize(given.rows.n_rows);
     steps_->set_offset_.assign(given.trees.set_offset.begin(), given.trees.set_offset.end());
     steps_->set_words_.assign(given.trees.set_words.begin(), given.trees.set_words.end());
   }
@@ -384,13 +387,6 @@ class Learning {
     }
   }
 
-  void note_rows_in_range() {
-    const std::size_t n = given_.rows.n_rows;
-    in_range_.assign(n, 0);
-    for (std::size_t at = 0; at < given_.learners.weight.size(); ++at)
-      in_range_[at % n] |= given_.learners.weight[at] > 0;
-  }
-
   std::span<const double> weight(std::size_t learner) const {
     return given_.learners.weight.subspan(learner * given_.rows.n_rows, given_.rows.n_rows);
   }
@@ -401,22 +397,20 @@ class Learning {
 
   // What the subsets of a group share, of which `u` is one.
   void fit_slopes(std::size_t u, const Cells& cells) {
-    const std::size_t n = given_.rows.n_rows;
     GroupSlopes& slopes = program().slopes.emplace_back();
     slopes.columns =
         ranked_.first([&](std::int32_t column) { return groups_.contains(u, column); });
-    rows_.resize(n);
-    gather_rows(given_.rows.values, n, slopes.columns, 0, n, rows_.data());
-    find_ranges(
-        numbers(cells), cells.count, n, rows_.data(),
-        [this](std::size_t i) { return in_range_[i] != 0; }, slopes.ranges);
+    rows_ = {given_.rows.values, no_values_, slopes.columns};
     fits_.resize(given_.learners.size());
+    std::vector<CellGram> all(cells.count);
     for (std::size_t learner = 0; learner < fits_.size(); ++learner) {
-      sum_grams(numbers(cells), cells.count, weight(learner), rows_.data(), grams_);
+      sum_grams(numbers(cells), cells.count, weight(learner), rows_, grams_);
       fit_cells(grams_, cells.count,
                 {given_.learners.shrinkage[learner], given_.learners.slope_shrinkage[learner]},
                 slopes.columns.size(), fits_[learner]);
+      for (std::size_t c = 0; c < cells.count; ++c) all[c].add(grams_[c]);
     }
+    for (const CellGram& gram : all) slopes.ranges.push_back(gram.known_range());
   }
 
   // `u` is a place in the order.
@@ -451,13 +445,13 @@ class Learning {
 
   void step_linearly(std::size_t learner, const Cells& cells, double* residual) {
     const Id* number = numbers(cells);
-    sum_slopes(number, cells.count, weight(learner), residual, rows_.data(), slope_sums_);
+    sum_slopes(number, cells.count, weight(learner), residual, rows_, slope_sums_);
     const std::size_t first = steps_->linear_steps_.size();
     for (std::size_t c = 0; c < cells.count; ++c)
       steps_->linear_steps_.push_back(fits_[learner][c].step(slope_sums_[c], given_.learning_rate));
     const Lanes* step = steps_->linear_steps_.data() + first;
     for (std::size_t i = 0; i < given_.rows.n_rows; ++i)
-      residual[i] -= step[number ? number[i] : 0].dot(rows_[i]);
+      residual[i] -= step[number ? number[i] : 0].step(rows_[i]);
   }
 
   Given given_;
@@ -476,8 +470,8 @@ class Learning {
   KeyTable keys_;
   // Of linear steps: the columns of the tree, and what the subsets of the present group share.
   RankedColumns ranked_;
-  std::vector<std::uint8_t> in_range_;
-  std::vector<SlopeRow> rows_;
+  std::vector<float> no_values_;
+  SlopeColumns rows_;
   std::vector<CellGram> grams_;
   std::vector<std::vector<CellFit>> fits_;  // of each learner
   std::vector<Lanes> slope_sums_;

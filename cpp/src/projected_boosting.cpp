@@ -52,23 +52,36 @@ struct alignas(32) Steps {
   Pair first, second;
 };
 
-// The same for linear steps: what residuals of both kinds sum up to.
-struct SlopeSums {
-  Lanes all, own;
+// `Lanes` of both.
+struct alignas(32) PairLanes {
+  Pair at[1 + kMaxSlopes];
 
-  void add(double row_weight, const Pair& residual, const SlopeRow& row) {
-    all.add(row_weight * residual.all, row);
-    own.add(row_weight * residual.own, row);
+  void add(const Pair& scale, const SlopeRow& row) {
+    at[0].add(scale);
+    for (std::size_t k = 0; k < kMaxSlopes; ++k)
+      at[1 + k].add({scale.all * row.x[k], scale.own * row.x[k]});
   }
-  void add(const SlopeSums& other) {
-    all.add(other.all);
-    own.add(other.own);
+  void add(const PairLanes& other) {
+    for (std::size_t k = 0; k <= kMaxSlopes; ++k) at[k].add(other.at[k]);
+  }
+  Pair step(const SlopeRow& row) const {
+    Pair sum = at[0];
+    for (std::size_t k = 0; k < kMaxSlopes; ++k)
+      sum.add({at[1 + k].all * row.x[k], at[1 + k].own * row.x[k]});
+    return sum;
+  }
+  Lanes all() const { return {{at[0].all, at[1].all, at[2].all, at[3].all}}; }
+  Lanes own() const { return {{at[0].own, at[1].own, at[2].own, at[3].own}}; }
+  static PairLanes of(const Lanes& all, const Lanes& own) {
+    PairLanes out;
+    for (std::size_t k = 0; k <= kMaxSlopes; ++k) out.at[k] = {all.at[k], own.at[k]};
+    return out;
   }
 };
 
-// Intercepts and slopes of a cell: by all rows, and by those of each half.
+// Linear steps of a cell: for the rows of each half.
 struct SlopeSteps {
-  Lanes all, first, second;
+  PairLanes first, second;
 };
 
 // Rows whose cells are numbered at a time: more, and the cells of a tree's subtrees outgrow the
@@ -101,7 +114,7 @@ class Replay {
 
   bool run() {
     zeros_.assign(rows_.n_rows, 0);
-    if (is_linear()) ones_.resize(rows_.n_train());
+    if (is_linear()) no_values_.resize(rows_.n_rows);
     for (std::size_t u = 0; u < n_subsets_; ++u) read_pairs(u);
     const bool whole = run_trees();
     for (std::size_t u = 0; u < n_subsets_; ++u) write_pairs(u);
@@ -113,7 +126,7 @@ class Replay {
     const Id* number = nullptr;
     std::vector<Steps> steps;
     // In place of these steps, if they are linear.
-    const SlopeRow* rows = nullptr;
+    SlopeColumns rows;
     std::vector<SlopeSteps> slopes;
   };
 
@@ -132,7 +145,7 @@ class Replay {
 
   void read_pairs(std::size_t subset) {
     if (!halves_.wanted()) return;
-    due_[subset] = {one_cell().number, {Steps{}}, ones_.data(), {SlopeSteps{}}};
+    due_[subset] = {one_cell().number, {Steps{}}, columns_of({}), {SlopeSteps{}}};
     const std::size_t n_train = rows_.n_train();
     const double *all = residual_.data() + subset * rows_.n_rows,
                  *own = halves_.train.data() + subset * n_train;
@@ -158,8 +171,7 @@ class Replay {
     const std::size_t cell = due.number[row];
     if (!is_linear()) return in_first ? due.steps[cell].first : due.steps[cell].second;
     const SlopeSteps& steps = due.slopes[cell];
-    return {steps.all.dot(due.rows[row]),
-            (in_first ? steps.first : steps.second).dot(due.rows[row])};
+    return (in_first ? steps.first : steps.second).step(due.rows[row]);
   }
 
   // The present tree for one subset, whose cells are too many for an Id.
@@ -345,7 +357,7 @@ class Replay {
   }
 
   bool step_groups() {
-    if (is_linear()) rank_columns();
+    if (is_linear()) ranked_.read(trees_, tree_);
     if (groups_.size() == 0) return step_without_splits();
     const auto& members = groups_.root_members();
     for (std::size_t g = 0; g < members.size(); ++g) {
@@ -368,41 +380,33 @@ class Replay {
     return true;
   }
 
-  void rank_columns() {
-    const std::size_t n_groups = groups_.size() == 0 ? 1 : groups_.root().first.size();
-    ranked_.read(trees_, tree_);
-    slope_rows().resize(std::max(slope_rows().size(), n_groups * rows_.n_rows));
+  SlopeColumns columns_of(std::span<const std::int32_t> columns) const {
+    return {rows_.values, no_values_, columns};
   }
 
-  // Of all rows for the groups of the root; those of the tree before are still due.
-  std::vector<SlopeRow>& slope_rows() { return slope_rows_[tree_ % 2]; }
-
-  // What the subsets of a group share: the values of the rows, and the regressions of the cells.
+  // What the subsets of a group share: the columns with slopes, and the regressions of the cells.
   void fit_slopes(std::size_t g, const Cells<Id>& cells) {
-    const std::size_t n = rows_.n_rows, n_train = rows_.n_train();
+    const std::size_t n_train = rows_.n_train();
     const std::vector<std::int32_t> columns = ranked_.first(
         [&](std::int32_t column) { return groups_.contains(groups_.root().first[g], column); });
-    SlopeRow* rows = slope_rows().data() + g * n;
-    gather_rows(rows_.values, n, columns, 0, n, rows);
-    find_ranges(
-        cells.number, cells.count, n_train, rows,
-        [this](std::size_t i) { return rows_.weight[i] > 0; }, ranges_);
-    clip_rows(cells.number + n_train, ranges_, n - n_train, rows + n_train);
-    fits_.rows = rows;
+    fits_.rows = columns_of(columns);
     const Shrinkages shrinkage{options_.shrinkage, options_.slope_shrinkage};
     if (halves_.wanted())
-      fit_halves(cells, columns.size(), shrinkage);
+      fit_halves(cells, shrinkage);
     else
-      sum_grams(cells.number, cells.count, rows_.weight, rows, grams_);
+      sum_grams(cells.number, cells.count, rows_.weight, fits_.rows, grams_);
     fit_cells(grams_, cells.count, shrinkage, columns.size(), fits_.all);
+    fits_.held_out.resize(rows_.n_rows - n_train);
+    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
+      fits_.held_out[i - n_train] = grams_[cells.number[i]].known_range().clip(fits_.rows[i]);
   }
 
   // Leaves the sums of all rows in `grams_`.
-  void fit_halves(const Cells<Id>& cells, std::size_t n_slopes, const Shrinkages& shrinkage) {
-    const std::size_t n_first = halves_.n_first;
+  void fit_halves(const Cells<Id>& cells, const Shrinkages& shrinkage) {
+    const std::size_t n_first = halves_.n_first, n_slopes = fits_.rows.count();
     const Shrinkages half{shrinkage.step / 2, shrinkage.slope / 2};
     sum_grams(cells.number + n_first, cells.count, rows_.weight.subspan(n_first),
-              fits_.rows + n_first, grams_);
+              fits_.rows.from(n_first), grams_);
     fit_cells(grams_, cells.count, half, n_slopes, fits_.second);
     sum_grams(cells.number, cells.count, rows_.weight.first(n_first), fits_.rows, first_grams_);
     fit_cells(first_grams_, cells.count, half, n_slopes, fits_.first);
@@ -428,12 +432,15 @@ class Replay {
   }
 
   void slope_all(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n_train = rows_.n_train();
     double* residual = residual_.data() + subset * rows_.n_rows;
     sum_slopes(cells.number, cells.count, rows_.weight, residual, fits_.rows, slope_sums_);
     for (std::size_t c = 0; c < cells.count; ++c)
       slope_sums_[c] = fits_.all[c].step(slope_sums_[c], options_.learning_rate);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i)
-      residual[i] -= slope_sums_[cells.number[i]].dot(fits_.rows[i]);
+    for (std::size_t i = 0; i < n_train; ++i)
+      residual[i] -= slope_sums_[cells.number[i]].step(fits_.rows[i]);
+    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
+      residual[i] -= slope_sums_[cells.number[i]].step(fits_.held_out[i - n_train]);
   }
 
   void slope_halves(std::size_t subset, const Cells<Id>& cells) {
@@ -441,19 +448,21 @@ class Replay {
     double* by_all = residual_.data() + subset * n;
     double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
     double* by_second = by_first + (n - n_train);
-    Due& due = due_[subset];
     if (equal_weights_)
       sum_slope_halves(subset, cells, [](std::size_t) { return 1.0; });
     else
       sum_slope_halves(subset, cells, [this](std::size_t i) { return rows_.weight[i]; });
+    Due& due = due_[subset];
     due.number = cells.number;
     due.rows = fits_.rows;
     find_slopes(cells.count, due.slopes);
     for (std::size_t i = n_train; i < n; ++i) {
-      const SlopeSteps& step = due.slopes[cells.number[i]];
-      by_all[i] -= step.all.dot(due.rows[i]);
-      by_first[i - n_train] -= step.first.dot(due.rows[i]);
-      by_second[i - n_train] -= step.second.dot(due.rows[i]);
+      const SlopeSteps& steps = due.slopes[cells.number[i]];
+      const SlopeRow& row = fits_.held_out[i - n_train];
+      const Pair first = steps.first.step(row), second = steps.second.step(row);
+      by_all[i] -= first.all;
+      by_first[i - n_train] -= first.own;
+      by_second[i - n_train] -= second.own;
     }
   }
 
@@ -461,26 +470,23 @@ class Replay {
   template <class Weight>
   void sum_slope_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
     const std::size_t count = cells.count;
-    for (std::vector<SlopeSums>* sums : {&first_slopes_, &second_slopes_})
-      sums->assign(2 * count, SlopeSums{});
+    for (std::vector<PairLanes>* sums : {&first_slopes_, &second_slopes_})
+      sums->assign(2 * count, PairLanes{});
     const Id *number = cells.number, *before = due_[subset].number;
     const SlopeSteps* steps = due_[subset].slopes.data();
-    const SlopeRow *rows = fits_.rows, *rows_before = due_[subset].rows;
+    const SlopeColumns rows = fits_.rows, rows_before = due_[subset].rows;
     Pair* pairs = pairs_.data() + subset * rows_.n_train();
-    const auto add = [&](SlopeSums* table, std::size_t i, const Lanes& all, const Lanes& own) {
-      pairs[i].subtract({all.dot(rows_before[i]), own.dot(rows_before[i])});
-      table[number[i]].add(weight(i), pairs[i], rows[i]);
+    const auto add = [&](PairLanes* table, std::size_t i, const PairLanes& due) {
+      pairs[i].subtract(due.step(rows_before[i]));
+      const double w = weight(i);
+      table[number[i]].add({w * pairs[i].all, w * pairs[i].own}, rows[i]);
     };
-    SlopeSums *first = first_slopes_.data(), *second = second_slopes_.data();
-    in_turns(
-        [&](std::size_t table, std::size_t i) {
-          const SlopeSteps& step = steps[before[i]];
-          add(first + table * count, i, step.all, step.first);
-        },
-        [&](std::size_t table, std::size_t i) {
-          const SlopeSteps& step = steps[before[i]];
-          add(second + table * count, i, step.all, step.second);
-        });
+    PairLanes *first = first_slopes_.data(), *second = second_slopes_.data();
+    in_turns([&](std::size_t table,
+                 std::size_t i) { add(first + table * count, i, steps[before[i]].first); },
+             [&](std::size_t table, std::size_t i) {
+               add(second + table * count, i, steps[before[i]].second);
+             });
     merge_tables(first_slopes_, count, 2);
     merge_tables(second_slopes_, count, 2);
   }
@@ -489,10 +495,12 @@ class Replay {
     const double rate = options_.learning_rate;
     steps.resize(n_cells);
     for (std::size_t c = 0; c < n_cells; ++c) {
-      Lanes both = first_slopes_[c].all;
-      both.add(second_slopes_[c].all);
-      steps[c] = {fits_.all[c].step(both, rate), fits_.first[c].step(first_slopes_[c].own, rate),
-                  fits_.second[c].step(second_slopes_[c].own, rate)};
+      const PairLanes &a = first_slopes_[c], &b = second_slopes_[c];
+      Lanes both = a.all();
+      both.add(b.all());
+      const Lanes all = fits_.all[c].step(both, rate);
+      steps[c] = {PairLanes::of(all, fits_.first[c].step(a.own(), rate)),
+                  PairLanes::of(all, fits_.second[c].step(b.own(), rate))};
     }
   }
 
@@ -597,18 +605,17 @@ class Replay {
   std::vector<CellSums> sums_;
   std::vector<double> step_;
   std::vector<HalfSums> first_sums_, second_sums_;
-  // Of linear steps: the columns of the tree, the rows of all groups, and what the subsets of the
-  // present group share.
+  // Of linear steps: the columns of the tree, and what the subsets of the present group share.
   RankedColumns ranked_;
-  std::vector<SlopeRow> slope_rows_[2], ones_;
-  std::vector<CellRange> ranges_;
+  std::vector<float> no_values_;
   std::vector<CellGram> grams_, first_grams_;
   struct {
-    const SlopeRow* rows = nullptr;
+    SlopeColumns rows;
+    std::vector<SlopeRow> held_out;
     std::vector<CellFit> all, first, second;
   } fits_;
   std::vector<Lanes> slope_sums_;
-  std::vector<SlopeSums> first_slopes_, second_slopes_;
+  std::vector<PairLanes> first_slopes_, second_slopes_;
   KeyTable keys_;
 };
 
