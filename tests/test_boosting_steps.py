@@ -17,14 +17,19 @@ from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
+from shaff.trees.scaling import Scaling
+from shaff.values.boosting import default_booster
 from shaff.values.boosting.fold import Halves
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 
 HEADER = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
 
 
-def learn(ensemble, X, residual, weight, masks, shrinkage, n_trees=None, cancel=0, changes=None):
-    """Of training rows; the same start for all subsets."""
+def learn(
+    ensemble, X, residual, weight, masks, shrinkage, n_trees=None, cancel=0, changes=None,
+    values=None
+):  # fmt: skip
+    """Of training rows; the same start for all subsets. Slopes are shrunk as steps are, and 1."""
     coding = Coding.of(ensemble)
     arguments = {
         "feature": ensemble.feature, "threshold": coding.threshold, "left": ensemble.left,
@@ -36,14 +41,24 @@ def learn(ensemble, X, residual, weight, masks, shrinkage, n_trees=None, cancel=
         "shrinkage": np.atleast_1d(shrinkage).astype(float),
         "n_trees": np.full(len(masks), ensemble.n_trees) if n_trees is None else n_trees,
         "residual": np.tile(residual, (len(masks), 1)), "cancel": np.array([cancel], np.uint8),
+        "gain": ensemble.gain, "values": None if values is None else values[:, : len(X)].copy(),
+        "slope_shrinkage": np.atleast_1d(shrinkage) + 1.0,
     }  # fmt: skip
     return _core.learn_boosting(**arguments | (changes or {}))
 
 
-def predict(steps, ensemble, X, cancel=0):
+def values_of(X, n_train, categories=False):
+    """The rows as linear steps take them."""
+    own = np.arange(X.shape[1]) == X.shape[1] - categories
+    return Scaling.of(X[:n_train], own).apply(X)
+
+
+def predict(steps, ensemble, X, cancel=0, values=None):
+    """With values, of these rows and of others before them."""
     out = np.zeros((steps.n_learners, steps.n_subsets, len(X)))
     codes = Coding.of(ensemble).encode(X)
-    _core.predict_boosting(steps, codes, out, np.array([cancel], np.uint8))
+    own = None if values is None else values[:, values.shape[1] - len(X) :].copy()
+    _core.predict_boosting(steps, codes, out, np.array([cancel], np.uint8), own)
     return out
 
 
@@ -67,31 +82,44 @@ def made_up(seed, n_leaves, n_train, n_new, p, categories=False, n_trees=3):
     p=st.integers(1, 5),
     categories=st.booleans(),
     shrinkage=st.sampled_from([0.0, 1.0, 7.5]),
+    linear=st.booleans(),
 )
-def test_steps_are_those_of_the_oracle(seed, n_leaves, n_train, p, categories, shrinkage):
+def test_steps_are_those_of_the_oracle(seed, n_leaves, n_train, p, categories, shrinkage, linear):
     ensemble, X, residual, weight, masks = made_up(seed, n_leaves, n_train, 15, p, categories)
-    steps = learn(ensemble, X[:n_train], residual, weight, masks, shrinkage)
-    got = predict(steps, ensemble, X[n_train:])[0]
+    values = values_of(X, n_train, categories) if linear else None
+    steps = learn(ensemble, X[:n_train], residual, weight, masks, shrinkage, values=values)
+    got = predict(steps, ensemble, X[n_train:], values=values)[0]
     along = np.concatenate([residual, np.zeros(15)])
     for row, mask in zip(got, masks, strict=True):
         subset = set(np.flatnonzero(mask))
-        whole = replay(ensemble, X, along, n_train, weight, subset, 0.3, shrinkage)
-        assert_allclose(row, -whole[n_train:], atol=1e-12)
+        whole = replay(ensemble, X, along, n_train, weight, subset, 0.3, shrinkage,
+                       values=values, slope_shrinkage=shrinkage + 1)  # fmt: skip
+        assert_allclose(row, -whole[n_train:], atol=1e-9 if linear else 1e-12)
 
 
-@pytest.mark.parametrize(("n_leaves", "p"), [(2, 3), (31, 4), (250, 10)])
-def test_new_rows_get_what_rows_that_ride_along_get(n_leaves, p):
+def riding_along(ensemble, X, residual, weight, masks, shrinkage, values):
+    """Steps of rows that come after the training rows."""
+    n_train = len(residual)
+    along = np.concatenate([residual, np.zeros(len(X) - n_train)])
+    linear = {} if values is None else {"values": values, "slope_shrinkage": shrinkage + 1}
+    whole = kernel(ensemble, X, along, n_train, weight, masks, 0.3, shrinkage, **linear)
+    return -whole[:, n_train:]
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize(("n_leaves", "p"), [(2, 3), (6, 5), (31, 4), (250, 10)])
+def test_new_rows_get_what_rows_that_ride_along_get(n_leaves, p, linear):
     """More leaves than bits, crossed cells by the thousand: they are numbered anew."""
     n_train, n_new = 3000, 1100
     ensemble, X, residual, weight, masks = made_up(1, n_leaves, n_train, n_new, p)
-    steps = learn(ensemble, X[:n_train], residual, weight, masks, 2.0)
-    along = kernel(
-        ensemble, X, np.concatenate([residual, np.zeros(n_new)]), n_train, weight, masks, 0.3, 2.0
-    )
-    assert_array_equal(predict(steps, ensemble, X[n_train:])[0], -along[:, n_train:])
+    values = values_of(X, n_train) if linear else None
+    steps = learn(ensemble, X[:n_train], residual, weight, masks, 2.0, values=values)
+    expected = riding_along(ensemble, X, residual, weight, masks, 2.0, values)
+    assert_array_equal(predict(steps, ensemble, X[n_train:], values=values)[0], expected)
 
 
-def test_cells_beyond_sixteen_bits():
+@pytest.mark.parametrize("linear", [False, True])
+def test_cells_beyond_sixteen_bits(linear):
     """Three columns cut into 64 parts each, and crossed: of 90 000 rows most have their own."""
     feature, threshold, left, right = [], [], [], []
 
@@ -118,12 +146,11 @@ def test_cells_beyond_sixteen_bits():
     rng, n_train, n_new = np.random.default_rng(0), 90_000, 600
     X, weight, residual = rng.random((n_train + n_new, 4)), np.ones(n_train), rng.random(n_train)
     masks = np.array([[True, True, True, False], [True, True, False, False]])
-    steps = learn(ensemble, X[:n_train], residual, weight, masks, 1.0)
-    assert steps.nbytes > 2 * 65_536 * 8
-    along = kernel(
-        ensemble, X, np.concatenate([residual, np.zeros(n_new)]), n_train, weight, masks, 0.3, 1.0
-    )
-    assert_array_equal(predict(steps, ensemble, X[n_train:])[0], -along[:, n_train:])
+    values = values_of(X, n_train) if linear else None
+    steps = learn(ensemble, X[:n_train], residual, weight, masks, 1.0, values=values)
+    assert steps.nbytes > 2 * 65_536 * (8 + 24 * linear)
+    expected = riding_along(ensemble, X, residual, weight, masks, 1.0, values)
+    assert_array_equal(predict(steps, ensemble, X[n_train:], values=values)[0], expected)
 
 
 def test_a_subset_stops_after_its_trees():
@@ -145,11 +172,30 @@ def test_learners_have_their_own_weights_and_shrinkage():
         assert_array_equal(got, one[0])
 
 
-def test_the_rows_at_a_time_do_not_matter():
+def test_linear_learners_share_the_ranges_of_their_cells():
+    """Whatever the rows of a learner, new rows may be as far out as those of any."""
+    ensemble, X, residual, weight, masks = made_up(3, 5, 200, 80, 4)
+    values = values_of(X, 200)
+    weights = np.stack([weight, weight * (np.arange(200) % 2)])
+    steps = learn(ensemble, X[:200], residual, weights, masks, [2.0, 1.0], values=values)
+    got = predict(steps, ensemble, X[200:], values=values)[1]
+    along, in_range = np.concatenate([residual, np.zeros(80)]), np.flatnonzero(weight > 0)
+    for row, mask in zip(got, masks, strict=True):
+        whole = replay(ensemble, X, along, 200, weights[1], set(np.flatnonzero(mask)), 0.3, 1.0,
+                       values=values, slope_shrinkage=2.0, in_range=in_range)  # fmt: skip
+        assert_allclose(row, -whole[200:], atol=1e-9)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_rows_at_a_time_do_not_matter(linear):
     ensemble, X, residual, weight, masks = made_up(4, 31, 300, 1300, 5, categories=True)
-    steps = learn(ensemble, X[:300], residual, weight, masks, 1.0)
-    parts = [predict(steps, ensemble, part) for part in np.array_split(X, 7)]
-    assert_array_equal(predict(steps, ensemble, X), np.concatenate(parts, axis=2))
+    values = values_of(X, 300, categories=True) if linear else None
+    steps = learn(ensemble, X[:300], residual, weight, masks, 1.0, values=values)
+    parts = [
+        predict(steps, ensemble, X[rows], values=None if values is None else values[:, rows])
+        for rows in np.array_split(np.arange(len(X)), 7)
+    ]
+    assert_array_equal(predict(steps, ensemble, X, values=values), np.concatenate(parts, axis=2))
     assert steps.nbytes > 0
 
 
@@ -180,12 +226,28 @@ def test_the_cancel_flag_ends_both_kernels():
         ({"residual": np.ones((6, 29))}, "residual"),
         ({"feature": np.full(27, 3, dtype=np.int32)}, "column that does not exist"),
         ({"subsets": np.ones((6, 0), dtype=np.uint64)}, "too few words"),
+        ({"values": np.zeros((3, 29), dtype=np.float32)}, "values must be"),
+        ({"values": np.full((3, 30), np.nan, dtype=np.float32)}, "value is not finite"),
+        ({"gain": None}, "need the gain"),
+        ({"gain": np.ones(26)}, "need the gain"),
+        ({"slope_shrinkage": None}, "slope_shrinkage must be"),
+        ({"slope_shrinkage": np.zeros(1)}, "slopes is not positive"),
     ],
 )
 def test_wrong_arrays_are_refused(changes, said):
     ensemble, X, residual, weight, masks = made_up(7, 5, 30, 4, 3)
     with pytest.raises(ValueError, match=said):
-        learn(ensemble, X[:30], residual, weight, masks, 1.0, changes=changes)
+        learn(ensemble, X[:30], residual, weight, masks, 1.0, changes=changes,
+              values=values_of(X, 30))  # fmt: skip
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_linear_steps_take_values_and_others_do_not(linear):
+    ensemble, X, residual, weight, masks = made_up(7, 5, 30, 4, 3)
+    values = values_of(X, 30)
+    steps = learn(ensemble, X[:30], residual, weight, masks, 1.0, values=values if linear else None)
+    with pytest.raises(ValueError, match="linear steps take values"):
+        predict(steps, ensemble, X, values=None if linear else values)
 
 
 def test_rows_of_other_columns_are_refused():
@@ -197,8 +259,10 @@ def test_rows_of_other_columns_are_refused():
             _core.predict_boosting(steps, np.zeros(codes, np.uint16), np.zeros(shape), cancel)
 
 
-def test_halves_of_a_fold_are_those_of_its_products():
+@pytest.mark.parametrize("slopes", [False, True])
+def test_halves_of_a_fold_are_those_of_its_products(slopes, monkeypatch):
     """The products of held-out residuals again, from steps that are looked up."""
+    monkeypatch.setattr(default_booster, "SLOPES", slopes)
     X, y = messy_data()
     boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), start="linear")
     model, masks = boosting._models[0], np.random.default_rng(0).random((4, 5)) < 0.6

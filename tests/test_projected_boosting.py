@@ -24,6 +24,7 @@ from shaff.subsets import Subsets
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.coding import Coding
 from shaff.trees.ensemble import Ensemble, Tree
+from shaff.trees.scaling import Scaling
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.ridge import RidgeValues
 
@@ -32,7 +33,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*looks at all columns")
 HALF = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
 
-def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage, cancel=0):
+def kernel(
+    ensemble, X, residual, n_train, weight, masks, learning_rate, shrinkage, cancel=0, **linear
+):
     coding = Coding.of(ensemble)
     out = np.tile(np.asarray(residual, dtype=float), (len(masks), 1))
     _core.replay_boosting(
@@ -40,7 +43,7 @@ def kernel(ensemble, X, residual, n_train, weight, masks, learning_rate, shrinka
         ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
         coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
         Subsets.from_masks(masks).words, learning_rate, shrinkage, out,
-        np.array([cancel], np.uint8),
+        np.array([cancel], np.uint8), gain=ensemble.gain, **linear,
     )  # fmt: skip
     return out
 
@@ -60,7 +63,9 @@ def random_tree(rng, n_leaves, p, categories):
             column += [-1 if column is feature else 0] * 2
     n = len(feature)
     missing_left, value = rng.random(n) < 0.5, rng.standard_normal(n)
-    return Tree(feature, threshold, left, right, missing_left, value, np.zeros(n), sets)
+    # Equal gains are common, so that the order of the nodes counts.
+    gain = np.where(np.array(feature) < 0, 0.0, rng.integers(1, 4, n))
+    return Tree(feature, threshold, left, right, missing_left, value, gain, sets)
 
 
 @settings(max_examples=40, deadline=None)
@@ -90,6 +95,36 @@ def test_kernel_equals_oracle(seed, n_leaves, n_train, p, categories, shrinkage)
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_leaves=st.integers(1, 12),
+    n_train=st.integers(1, 90),
+    p=st.integers(1, 6),
+    categories=st.booleans(),
+    shrinkages=st.sampled_from([(0.0, 0.5), (1.0, 3.0), (7.5, 1e-3)]),
+)
+def test_linear_steps_equal_the_oracle(seed, n_leaves, n_train, p, categories, shrinkages):
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, n_leaves, p, categories) for _ in range(3)]
+    header = {"base_score": 0.0, "learning_rate": 0.3, "shrinkage": 0.0}
+    ensemble = Ensemble.from_trees(trees, p, **header)
+    X = rng.standard_normal((n_train + 25, p))
+    if categories:
+        X[:, -1] = rng.integers(0, 70, len(X))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    values = Scaling.of(X[:n_train], np.arange(p) == p - categories).apply(X)
+    residual, weight = rng.standard_normal(len(X)), rng.integers(0, 3, len(X)).astype(float)
+    masks = rng.random((6, p)) < 0.7
+    shrinkage, slopes = shrinkages
+    linear = {"values": values, "slope_shrinkage": slopes}
+    got = kernel(ensemble, X, residual, n_train, weight, masks, 0.3, shrinkage, **linear)
+    for row, mask in zip(got, masks, strict=True):
+        subset = set(np.flatnonzero(mask))
+        expected = replay(ensemble, X, residual, n_train, weight, subset, 0.3, shrinkage, **linear)
+        np.testing.assert_allclose(row, expected, atol=1e-9)
+
+
 def test_kernel_equals_oracle_over_blocks_of_rows():
     """Cells are numbered block by block: the last block is not full."""
     rng = np.random.default_rng(5)
@@ -107,8 +142,9 @@ def test_kernel_equals_oracle_over_blocks_of_rows():
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("n_rows", [50, 70_000])
-def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
+def test_kernel_does_not_depend_on_the_other_subsets(n_rows, linear):
     # Cells whose numbers would outgrow two bytes are numbered anew, by the rows.
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n_rows, 4)), rng.standard_normal(n_rows)
@@ -116,9 +152,10 @@ def test_kernel_does_not_depend_on_the_other_subsets(n_rows):
     ensemble = Ensemble.from_trees([random_tree(rng, 200, 4, False) for _ in range(3)], 4, **header)
     masks = rng.random((9, 4)) < 0.5
     n_train, weight = n_rows - 10, np.ones(n_rows)
-    together = kernel(ensemble, X, y, n_train, weight, masks, 0.1, 2.0)
+    slopes = {"values": X.T.astype(np.float32).copy(), "slope_shrinkage": 1.0} if linear else {}
+    together = kernel(ensemble, X, y, n_train, weight, masks, 0.1, 2.0, **slopes)
     for row, mask in zip(together, masks, strict=True):
-        alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0)
+        alone = kernel(ensemble, X, y, n_train, weight, mask[None], 0.1, 2.0, **slopes)
         np.testing.assert_array_equal(row, alone[0])
 
 
@@ -173,7 +210,7 @@ def test_values_equal_the_definition(booster):
         np.testing.assert_allclose(psi, influence - influence.mean(), atol=1e-5)
 
 
-def replayed_halves(ensemble, X, start, weight, masks, sizes, shrinkage):
+def replayed_halves(ensemble, X, start, weight, masks, sizes, shrinkage, **linear):
     """Residuals of all rows; of training rows by their own halves; of the others by both."""
     coding, (n_train, n_first), k = Coding.of(ensemble), sizes, len(masks)
     residual, train = np.tile(start, (k, 1)), np.tile(start[:n_train], (k, 1))
@@ -183,7 +220,7 @@ def replayed_halves(ensemble, X, start, weight, masks, sizes, shrinkage):
         ensemble.missing_left.view(np.uint8), coding.category_set, coding.set_offset,
         coding.set_words, ensemble.tree_offset, coding.encode(X), weight[:n_train],
         Subsets.from_masks(masks).words, 0.4, shrinkage, residual, np.zeros(1, np.uint8),
-        n_first, train, test,
+        n_first, train, test, gain=ensemble.gain, **linear,
     )  # fmt: skip
     return residual, train, test
 
@@ -213,6 +250,36 @@ def test_halves_are_replays_of_their_own(shrinkage, n_train, n_first, n, weighte
         np.testing.assert_allclose(test[:, k], own[:, len(half) :], atol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(
+    ("n_train", "n_first", "n"), [(70, 31, 100), (71, 0, 90), (600, 300, 700), (9, 4, 30)]
+)
+def test_linear_halves_equal_the_oracle(n_train, n_first, n, weighted):
+    """Each has its own regressions; held-out rows are clipped to the range of all training rows."""
+    rng = np.random.default_rng(3)
+    trees = [random_tree(rng, 6, 5, True) for _ in range(4)]
+    ensemble = Ensemble.from_trees(trees, 5, base_score=0.0, learning_rate=1.0, shrinkage=0.0)
+    X = np.column_stack([rng.standard_normal((n, 4)), rng.integers(0, 70, n)])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    start, weight = rng.standard_normal(n), rng.integers(0, 3, n) / 2 if weighted else np.ones(n)
+    values = Scaling.of(X, np.arange(5) == 4).apply(X)
+    masks = np.array([[True, False, True, True, True], [False, True, True, False, False],
+                      [True] * 5, [False] * 5])  # fmt: skip
+    linear = {"values": values, "slope_shrinkage": 2.0}
+    got = replayed_halves(ensemble, X, start, weight, masks, (n_train, n_first), 3.0, **linear)
+    in_range = np.flatnonzero(weight[:n_train] > 0)
+    for u, mask in enumerate(masks):
+        subset = set(np.flatnonzero(mask))
+        whole = replay(ensemble, X, start, n_train, weight, subset, 0.4, 3.0, **linear)
+        np.testing.assert_allclose(got[0][u], whole, atol=1e-9)
+        for k, half in enumerate((np.arange(n) < n_first, np.arange(n) >= n_first)):
+            own = replay(ensemble, X, start, n_train, weight * half, subset, 0.4, 1.5,
+                         values=values, slope_shrinkage=1.0, in_range=in_range)  # fmt: skip
+            mine = half[:n_train]
+            np.testing.assert_allclose(got[1][u, mine], own[:n_train][mine], atol=1e-9)
+            np.testing.assert_allclose(got[2][u, k], own[n_train:], atol=1e-9)
+
+
 def crossed_chains(n_leaves):
     """A root on column 0, and one leaf for each code of column 1 and of column 2 below it."""
     feature, threshold, left, right = [0], [0.0], [1], [0]
@@ -232,7 +299,8 @@ def crossed_chains(n_leaves):
     return Tree(feature, threshold, left, right, nothing > 0, nothing, nothing, {})
 
 
-def test_a_tree_of_many_cells_between_others():
+@pytest.mark.parametrize("linear", [False, True])
+def test_a_tree_of_many_cells_between_others(linear):
     """Without column 0 there are more cells than two bytes number; the trees before and after it
     are replayed in two bytes, on the same residuals."""
     rng = np.random.default_rng(4)
@@ -242,13 +310,21 @@ def test_a_tree_of_many_cells_between_others():
     X = np.column_stack([rng.integers(2, size=n), np.arange(n) // 300, np.arange(n) % 300])
     start, masks = rng.standard_normal(n), np.array([[False, True, True], [True, True, False]])
     n_train, n_first = n - 100, n // 2
-    halves = replayed_halves(ensemble, X, start, np.ones(n), masks, (n_train, n_first), 1.0)
-    alone = kernel(ensemble, X, start, n_train, np.ones(n), masks, 0.4, 1.0)
-    np.testing.assert_allclose(halves[0], alone, atol=1e-12)
-    first = np.r_[0:n_first, n_train:n]
-    own = kernel(ensemble, X[first], start[first], n_first, np.ones(n), masks, 0.4, 0.5)
-    np.testing.assert_allclose(halves[1][:, :n_first], own[:, :n_first], atol=1e-12)
-    np.testing.assert_allclose(halves[2][:, 0], own[:, n_first:], atol=1e-12)
+    values = Scaling.of(X, np.zeros(3, bool)).apply(X)
+    slopes = {"values": values, "slope_shrinkage": 2.0} if linear else {}
+    sizes = n_train, n_first
+    halves = replayed_halves(ensemble, X, start, np.ones(n), masks, sizes, 1.0, **slopes)
+    alone = kernel(ensemble, X, start, n_train, np.ones(n), masks, 0.4, 1.0, **slopes)
+    np.testing.assert_allclose(halves[0], alone, atol=1e-9 if linear else 1e-12)
+    first = np.arange(n_first)
+    if linear:
+        slopes = {"values": values[:, :n_first].copy(), "slope_shrinkage": 1.0}
+    own = kernel(ensemble, X[first], start[first], n_first, np.ones(n), masks, 0.4, 0.5, **slopes)
+    np.testing.assert_allclose(halves[1][:, :n_first], own, atol=1e-9 if linear else 1e-12)
+    if not linear:  # whose held-out rows are clipped to ranges of all training rows
+        held_out = np.r_[0:n_first, n_train:n]
+        own = kernel(ensemble, X[held_out], start[held_out], n_first, np.ones(n), masks, 0.4, 0.5)
+        np.testing.assert_allclose(halves[2][:, 0], own[:, n_first:], atol=1e-12)
 
 
 def test_early_stopping_looks_at_the_other_folds():

@@ -304,6 +304,32 @@ shaff::BoostedTrees boosted_trees(const In<std::int32_t>& feature,
   return trees;
 }
 
+// What steps are linear in; none without values.
+std::span<const float> slope_values(const std::optional<In<float>>& values, std::size_t n_columns,
+                                    std::size_t n_rows) {
+  if (!values) return {};
+  require(values->ndim() == 2 && values->shape(0) == n_columns && values->shape(1) == n_rows,
+          "values must be (n_columns, n_rows)");
+  bool finite = true;
+  for (const float value : view(*values)) finite &= std::isfinite(value);
+  require(finite, "a value is not finite");
+  return view(*values);
+}
+
+// Without any the regression of a column that does not vary has no solution.
+void require_slope_shrinkage(double shrinkage) {
+  require(std::isfinite(shrinkage) && shrinkage > 0, "the shrinkage of slopes is not positive");
+}
+
+// Linear steps rank the columns by it.
+std::span<const double> split_gain(const std::optional<In<double>>& gain, std::size_t n_nodes,
+                                   bool linear) {
+  if (!linear) return {};
+  require(gain && gain->size() == n_nodes, "linear steps need the gain of each node");
+  require_finite(view(*gain), "a gain is not finite");
+  return view(*gain);
+}
+
 // A bin past the last one would be counted in another column.
 void require_bins(const shaff::BinnedRows& rows) {
   for (std::size_t j = 0; j < rows.n_columns(); ++j) {
@@ -321,7 +347,8 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
                      double learning_rate, double shrinkage, double max_features,
                      std::size_t min_samples_leaf, std::size_t max_leaf_nodes,
                      std::size_t first_tree, std::size_t n_trees, std::uint64_t seed,
-                     const InOut<double>& residual, const InOut<std::uint8_t>& cancel) {
+                     const InOut<double>& residual, const InOut<std::uint8_t>& cancel,
+                     const std::optional<In<float>>& values, double slope_shrinkage) {
   require(bins.ndim() == 2 && bins.shape(0) == n_bins.size(), "bins must be (n_columns, n_rows)");
   const std::size_t n_rows = bins.shape(1);
   require(n_rows <= std::numeric_limits<std::uint32_t>::max(), "there are too many rows");
@@ -337,10 +364,14 @@ nb::tuple grow_trees(const In<std::uint8_t>& bins, const In<std::int32_t>& n_bin
   require(min_samples_leaf >= 1 && max_leaf_nodes >= 2,
           "a leaf needs a row, and a tree two leaves");
   require(n_trees <= (std::size_t{1} << 30) / max_leaf_nodes, "there are too many nodes");
-  const shaff::BinnedRows rows{view(bins), view(n_bins), view(categorical), view(weight), n_rows};
+  const shaff::BinnedRows rows{
+      view(bins),   view(n_bins), view(categorical),
+      view(weight), n_rows,       slope_values(values, n_bins.size(), n_rows)};
+  if (values) require_slope_shrinkage(slope_shrinkage);
   require_bins(rows);
-  const shaff::GrowingOptions options{learning_rate,  shrinkage,  max_features, min_samples_leaf,
-                                      max_leaf_nodes, first_tree, n_trees,      seed};
+  const shaff::GrowingOptions options{learning_rate,    shrinkage,      max_features,
+                                      min_samples_leaf, max_leaf_nodes, first_tree,
+                                      n_trees,          seed,           slope_shrinkage};
   shaff::GrownTrees trees;
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
@@ -369,7 +400,9 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
                      double learning_rate, double shrinkage, const InOut<double>& residual,
                      const InOut<std::uint8_t>& cancel, std::size_t n_first,
                      const std::optional<InOut<double>>& half_train,
-                     const std::optional<InOut<double>>& half_test) {
+                     const std::optional<InOut<double>>& half_test,
+                     const std::optional<In<double>>& gain, const std::optional<In<float>>& values,
+                     double slope_shrinkage) {
   require(codes.ndim() == 2 && weight.size() <= codes.shape(1),
           "codes must be (n_columns, n_rows)");
   require_weights(view(weight));
@@ -388,17 +421,20 @@ void replay_boosting(const In<std::int32_t>& feature, const In<std::uint16_t>& t
     halves = {n_first, view_mut(*half_train), view_mut(*half_test)};
   }
   require(n_first <= weight.size(), "the first half has more rows than there are");
-  const shaff::BoostedTrees trees =
+  shaff::BoostedTrees trees =
       boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
                     set_words, tree_offset, codes.shape(0));
-  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1)};
+  if (values) require_slope_shrinkage(slope_shrinkage);
+  trees.gain = split_gain(gain, feature.size(), values.has_value());
+  const shaff::BoostingRows rows{view(codes), view(weight), codes.shape(1),
+                                 slope_values(values, codes.shape(0), codes.shape(1))};
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed =
-        shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
-                               {learning_rate, shrinkage}, view_mut(residual), halves, interrupted);
+    completed = shaff::replay_boosting(trees, rows, view(subsets), subsets.shape(1),
+                                       {learning_rate, shrinkage, slope_shrinkage},
+                                       view_mut(residual), halves, interrupted);
   }
   finish(completed);
 }
@@ -410,8 +446,9 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
     const In<std::int64_t>& set_offset, const In<std::uint64_t>& set_words,
     const In<std::int64_t>& tree_offset, const In<std::uint16_t>& codes, const In<double>& weight,
     const In<std::uint64_t>& subsets, double learning_rate, const In<double>& shrinkage,
-    const In<std::int64_t>& n_trees, const In<double>& residual,
-    const InOut<std::uint8_t>& cancel) {
+    const In<std::int64_t>& n_trees, const In<double>& residual, const InOut<std::uint8_t>& cancel,
+    const std::optional<In<double>>& gain, const std::optional<In<float>>& values,
+    const std::optional<In<double>>& slope_shrinkage) {
   require(codes.ndim() == 2, "codes must be (n_columns, n_train)");
   require(weight.ndim() == 2 && weight.shape(0) == shrinkage.size() &&
               weight.shape(1) == codes.shape(1),
@@ -425,34 +462,45 @@ std::unique_ptr<shaff::BoostingSteps> learn_boosting(
   require(residual.ndim() == 2 && residual.shape(0) == subsets.shape(0) &&
               residual.shape(1) == codes.shape(1),
           "residual must be (n_subsets, n_train)");
-  const shaff::BoostedTrees trees =
+  shaff::BoostedTrees trees =
       boosted_trees(feature, threshold, left, right, missing_left, category_set, set_offset,
                     set_words, tree_offset, codes.shape(0));
-  const shaff::Learners learners{view(weight), view(shrinkage)};
+  trees.gain = split_gain(gain, feature.size(), values.has_value());
+  const shaff::TrainingRows rows{view(codes), codes.shape(1),
+                                 slope_values(values, codes.shape(0), codes.shape(1))};
+  shaff::Learners learners{view(weight), view(shrinkage)};
+  if (values) {
+    require(slope_shrinkage && slope_shrinkage->size() == shrinkage.size(),
+            "slope_shrinkage must be (n_learners,)");
+    for (const double lambda : view(*slope_shrinkage)) require_slope_shrinkage(lambda);
+    learners.slope_shrinkage = view(*slope_shrinkage);
+  }
   const shaff::Interrupted interrupted = interruption(cancel);
   std::unique_ptr<shaff::BoostingSteps> steps;
   {
     nb::gil_scoped_release release;
-    steps = shaff::learn_boosting(trees, view(codes), codes.shape(1), learners, learning_rate,
-                                  view(subsets), subsets.shape(1), view(n_trees), view(residual),
-                                  interrupted);
+    steps = shaff::learn_boosting(trees, rows, learners, learning_rate, view(subsets),
+                                  subsets.shape(1), view(n_trees), view(residual), interrupted);
   }
   finish(steps != nullptr);
   return steps;
 }
 
 void predict_boosting(const shaff::BoostingSteps& steps, const In<std::uint16_t>& codes,
-                      const InOut<double>& out, const InOut<std::uint8_t>& cancel) {
+                      const InOut<double>& out, const InOut<std::uint8_t>& cancel,
+                      const std::optional<In<float>>& values) {
   require(codes.ndim() == 2 && codes.shape(0) == steps.n_columns(),
           "codes must be (n_columns, n_rows)");
   require(out.ndim() == 3 && out.shape(0) == steps.n_learners() &&
               out.shape(1) == steps.n_subsets() && out.shape(2) == codes.shape(1),
           "out must be (n_learners, n_subsets, n_rows)");
+  require(values.has_value() == steps.is_linear(), "linear steps take values, others do not");
+  const auto at = slope_values(values, codes.shape(0), codes.shape(1));
   const shaff::Interrupted interrupted = interruption(cancel);
   bool completed = false;
   {
     nb::gil_scoped_release release;
-    completed = steps.predict(view(codes), codes.shape(1), view_mut(out), interrupted);
+    completed = steps.predict(view(codes), at, codes.shape(1), view_mut(out), interrupted);
   }
   finish(completed);
 }
@@ -526,12 +574,13 @@ NB_MODULE(_core, m) {
   m.def("grow_trees", &grow_trees, "bins"_a, "n_bins"_a, "categorical"_a, "weight"_a,
         "learning_rate"_a, "shrinkage"_a, "max_features"_a, "min_samples_leaf"_a,
         "max_leaf_nodes"_a, "first_tree"_a, "n_trees"_a, "seed"_a, "residual"_a.noconvert(),
-        "cancel"_a.noconvert());
+        "cancel"_a.noconvert(), "values"_a = nb::none(), "slope_shrinkage"_a = 0.0);
   m.def("replay_boosting", &replay_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a,
         "residual"_a.noconvert(), "cancel"_a.noconvert(), "n_first"_a = 0,
-        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none());
+        "half_train"_a.noconvert() = nb::none(), "half_test"_a.noconvert() = nb::none(),
+        "gain"_a = nb::none(), "values"_a = nb::none(), "slope_shrinkage"_a = 0.0);
   nb::class_<shaff::BoostingSteps>(m, "BoostingSteps")
       .def_prop_ro("n_learners", &shaff::BoostingSteps::n_learners)
       .def_prop_ro("n_subsets", &shaff::BoostingSteps::n_subsets)
@@ -540,9 +589,10 @@ NB_MODULE(_core, m) {
   m.def("learn_boosting", &learn_boosting, "feature"_a, "threshold"_a, "left"_a, "right"_a,
         "missing_left"_a, "category_set"_a, "set_offset"_a, "set_words"_a, "tree_offset"_a,
         "codes"_a, "weight"_a, "subsets"_a, "learning_rate"_a, "shrinkage"_a, "n_trees"_a,
-        "residual"_a, "cancel"_a.noconvert());
+        "residual"_a, "cancel"_a.noconvert(), "gain"_a = nb::none(), "values"_a = nb::none(),
+        "slope_shrinkage"_a = nb::none());
   m.def("predict_boosting", &predict_boosting, "steps"_a, "codes"_a, "out"_a.noconvert(),
-        "cancel"_a.noconvert());
+        "cancel"_a.noconvert(), "values"_a = nb::none());
   m.def("add_tree_expectation", &add_tree_expectation, "left"_a, "right"_a, "feature"_a,
         "threshold"_a, "missing_left"_a, "cover"_a, "value"_a, "columns"_a, "rows"_a,
         "background_columns"_a, "background_rows"_a, "known"_a, "sums"_a.noconvert());

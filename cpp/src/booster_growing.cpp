@@ -3,6 +3,7 @@
 #include <numeric>
 #include <queue>
 
+#include "boosting_slopes.hpp"
 #include "growing/column_draw.hpp"
 #include "growing/histogram.hpp"
 #include "growing/split_search.hpp"
@@ -42,6 +43,10 @@ class Grower {
         right_rows_(rows.n_rows) {
     gathered_.residual.resize(rows.n_rows);
     if (is_weighted()) gathered_.weight.resize(rows.n_rows);
+    if (!is_linear()) return;
+    leaf_of_.resize(rows.n_rows);
+    no_values_.resize(rows.n_rows);
+    if (!is_weighted()) equal_weight_.assign(rows.n_rows, 1.0);
   }
 
   bool run() {
@@ -59,6 +64,7 @@ class Grower {
 
   double least_count() const { return static_cast<double>(options_.min_samples_leaf); }
   bool is_weighted() const { return !rows_.weight.empty(); }
+  bool is_linear() const { return !rows_.values.empty(); }
 
   bool grow_tree() {
     start_tree();
@@ -70,12 +76,14 @@ class Grower {
       open_.pop_back();
       split(std::move(leaf));
     }
+    if (is_linear() && n_leaves_ > 1) step_linearly();
     return true;
   }
 
   void start_tree() {
     first_node_ = trees_.feature.size();
     n_leaves_ = 1;
+    n_closed_ = 0;
     std::iota(order_.begin(), order_.end(), 0u);
     Leaf<Bin> root;
     root.node = add_node(rows_.n_rows);
@@ -173,8 +181,30 @@ class Grower {
     pool_.give_back(std::move(leaf.histogram));
     const double step = options_.learning_rate * value;
     trees_.value[first_node_ + leaf.node] = step;
-    for (std::size_t i = leaf.first; i < leaf.first + leaf.n_rows(); ++i)
-      residual_[order_[i]] -= step;
+    const std::span<const std::uint32_t> rows(order_.data() + leaf.first, leaf.n_rows());
+    if (is_linear()) {
+      for (const std::uint32_t row : rows) leaf_of_[row] = n_closed_;
+      ++n_closed_;
+    } else {
+      for (const std::uint32_t row : rows) residual_[row] -= step;
+    }
+  }
+
+  // The columns with slopes are only known when the tree is whole.
+  void step_linearly() {
+    const auto nodes = [this](const auto& part) { return std::span(part).subspan(first_node_); };
+    ranked_.read(nodes(trees_.feature), nodes(trees_.category_set), nodes(trees_.gain));
+    const std::vector<std::int32_t> columns = ranked_.first([](std::int32_t) { return true; });
+    const SlopeColumns rows(rows_.values, no_values_, columns);
+    const auto weight = is_weighted() ? rows_.weight : std::span<const double>(equal_weight_);
+    sum_grams(leaf_of_.data(), n_leaves_, weight, rows, grams_);
+    fit_cells(grams_, n_leaves_, {options_.shrinkage, options_.slope_shrinkage}, columns.size(),
+              fits_);
+    sum_slopes(leaf_of_.data(), n_leaves_, weight, residual_.data(), rows, steps_);
+    for (std::size_t leaf = 0; leaf < n_leaves_; ++leaf)
+      steps_[leaf] = fits_[leaf].step(steps_[leaf], options_.learning_rate);
+    for (std::size_t i = 0; i < rows_.n_rows; ++i)
+      residual_[i] -= steps_[leaf_of_[i]].step(rows[i]);
   }
 
   void split(Leaf<Bin>&& leaf) {
@@ -283,6 +313,15 @@ class Grower {
   Gathered gathered_;
   std::vector<Leaf<Bin>> open_;
   std::size_t tree_ = 0, first_node_ = 0, n_leaves_ = 1;
+  // Of linear steps; leaves are numbered as they are closed.
+  std::uint32_t n_closed_ = 0;
+  std::vector<std::uint32_t> leaf_of_;
+  RankedColumns ranked_;
+  std::vector<float> no_values_;
+  std::vector<double> equal_weight_;
+  std::vector<CellGram> grams_;
+  std::vector<CellFit> fits_;
+  std::vector<Lanes> steps_;
 };
 
 }  // namespace

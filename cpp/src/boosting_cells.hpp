@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "cell_sums.hpp"
 #include "shaff/projected_boosting.hpp"
 
 namespace shaff {
@@ -215,44 +216,6 @@ void cross_sides(const Id* left, const Id* right, Id n_right, std::size_t n, Id*
 template <class Id>
 std::uint64_t crossed_key(const Id* left, const Id* right, std::size_t n_right, std::size_t i) {
   return static_cast<std::uint64_t>(left[i]) * n_right + right[i];
-}
-
-// Over the training rows of a cell.
-struct CellSums {
-  double residual = 0.0, weight = 0.0;
-
-  void add(double row_weight, double row_residual) {
-    residual += row_weight * row_residual;
-    weight += row_weight;
-  }
-  void add(const CellSums& other) {
-    residual += other.residual;
-    weight += other.weight;
-  }
-  // A cell without training rows stays where it is.
-  double step(double learning_rate, double shrinkage) const {
-    return weight <= 0 ? 0.0 : learning_rate * residual / (weight + shrinkage);
-  }
-};
-
-// The first `count` entries of `sums` get the sums of the cells; one cell has no numbers (null).
-// Rows take turns at several tables: neighbours in one cell need not wait for each other. The order
-// of the sums is that of `replay_boosting`, for the same bits.
-template <class Id>
-void sum_cells(const Id* number, std::size_t count, std::span<const double> weight,
-               const double* residual, std::vector<CellSums>& sums) {
-  constexpr std::size_t kTables = 4;
-  const std::size_t n = weight.size();
-  sums.assign(kTables * count, CellSums{});
-  const auto add = [&](std::size_t table, std::size_t i) {
-    sums[table * count + (number ? number[i] : 0)].add(weight[i], residual[i]);
-  };
-  std::size_t i = 0;
-  for (; i + kTables <= n; i += kTables)
-    for (std::size_t table = 0; table < kTables; ++table) add(table, i + table);
-  for (; i < n; ++i) add(0, i);
-  for (std::size_t table = 1; table < kTables; ++table)
-    for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
 }
 
 }  // namespace shaff

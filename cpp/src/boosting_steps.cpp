@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "boosting_cells.hpp"
+#include "boosting_slopes.hpp"
 #include "poll.hpp"
 
 namespace shaff {
@@ -68,6 +69,13 @@ struct Instruction {
 struct Step {
   std::uint32_t cells = kNone, subset = 0;
   std::uint64_t offset = 0, count = 0;  // of its steps, learner after learner
+  std::uint32_t slopes = kNone;         // those that it shares with other subsets, if it is linear
+};
+
+// What a group of subsets is linear in.
+struct GroupSlopes {
+  std::vector<std::int32_t> columns;
+  std::vector<CellRange> ranges;
 };
 
 template <class Id>
@@ -75,6 +83,7 @@ struct Program {
   std::vector<Split> splits;
   std::vector<Instruction> instructions;
   std::vector<Step> steps;
+  std::vector<GroupSlopes> slopes;
   std::vector<CellTable<Id>> tables;
   std::uint32_t n_registers = 0;
 
@@ -103,21 +112,28 @@ class Steps final : public BoostingSteps {
   std::size_t n_learners() const override { return n_learners_; }
   std::size_t n_subsets() const override { return n_subsets_; }
   std::size_t n_columns() const override { return n_columns_; }
+  bool is_linear() const override { return is_linear_; }
 
   std::size_t bytes() const override {
-    std::size_t total = steps_.size() * sizeof(double) + set_words_.size() * 8;
+    std::size_t total = steps_.size() * sizeof(double) + linear_steps_.size() * sizeof(Lanes);
+    total += set_words_.size() * 8;
     for (const Program<Id>& program : programs_) {
       total += program.splits.size() * sizeof(Split) + program.steps.size() * sizeof(Step);
       total += program.instructions.size() * sizeof(Instruction);
       for (const CellTable<Id>& table : program.tables) total += table.bytes();
+      for (const GroupSlopes& group : program.slopes)
+        total += sizeof(GroupSlopes) + group.ranges.size() * sizeof(CellRange);
     }
     return total;
   }
 
-  bool predict(std::span<const std::uint16_t> codes, std::size_t n_rows, std::span<double> out,
+  bool predict(std::span<const std::uint16_t> codes, std::span<const float> values,
+               std::size_t n_rows, std::span<double> out,
                const Interrupted& interrupted) const override {
     Poll poll(interrupted);
     std::vector<Id> masks, registers;
+    std::vector<SlopeRow> rows(is_linear_ ? kChunk : 0);
+    const std::vector<float> no_values(is_linear_ ? n_rows : 0);
     for (std::size_t first = 0; first < n_rows; first += kChunk) {
       const std::size_t n = std::min(kChunk, n_rows - first);
       if (poll.should_end()) return false;
@@ -126,8 +142,18 @@ class Steps final : public BoostingSteps {
         masks.resize(std::max(masks.size(), program.splits.size() * kChunk));
         registers.resize(std::max(registers.size(), program.n_registers * kChunk));
         run(program, codes, n_rows, first, n, masks.data(), registers.data());
-        for (const Step& step : program.steps)
-          add_step(step, registers.data(), n, out.data() + first, n_rows);
+        std::uint32_t slopes = kNone;
+        for (const Step& step : program.steps) {
+          const Id* number = step.cells == kNone ? nullptr : registers.data() + step.cells * kChunk;
+          if (step.slopes != slopes) {
+            slopes = step.slopes;
+            const GroupSlopes& group = program.slopes[slopes];
+            const auto own = SlopeColumns(values, no_values, group.columns).from(first);
+            for (std::size_t i = 0; i < n; ++i)
+              rows[i] = group.ranges[number ? number[i] : 0].clip(own[i]);
+          }
+          add_step(step, number, rows.data(), n, out.data() + first, n_rows);
+        }
       }
     }
     return true;
@@ -151,37 +177,51 @@ class Steps final : public BoostingSteps {
   }
 
   // `out` is at the first of the rows.
-  void add_step(const Step& step, const Id* registers, std::size_t n, double* out,
-                std::size_t n_rows) const {
+  void add_step(const Step& step, const Id* number, const SlopeRow* rows, std::size_t n,
+                double* out, std::size_t n_rows) const {
     for (std::size_t learner = 0; learner < n_learners_; ++learner) {
-      const double* value = steps_.data() + step.offset + learner * step.count;
+      const std::size_t offset = step.offset + learner * step.count;
       double* row = out + (learner * n_subsets_ + step.subset) * n_rows;
-      if (step.cells == kNone) {
-        for (std::size_t i = 0; i < n; ++i) row[i] += *value;
-        continue;
-      }
-      const Id* number = registers + step.cells * kChunk;
+      if (is_linear_)
+        add_linear(linear_steps_.data() + offset, number, rows, n, row);
+      else
+        add_constant(steps_.data() + offset, number, n, row);
+    }
+  }
+
+  static void add_constant(const double* value, const Id* number, std::size_t n, double* row) {
+    if (number == nullptr) {
+      for (std::size_t i = 0; i < n; ++i) row[i] += *value;
+    } else {
       for (std::size_t i = 0; i < n; ++i) row[i] += value[number[i]];
     }
   }
 
+  static void add_linear(const Lanes* step, const Id* number, const SlopeRow* rows, std::size_t n,
+                         double* row) {
+    for (std::size_t i = 0; i < n; ++i) row[i] += step[number ? number[i] : 0].step(rows[i]);
+  }
+
   std::size_t n_learners_ = 0, n_subsets_ = 0, n_columns_ = 0;
+  bool is_linear_ = false;
   std::vector<Program<Id>> programs_;
   std::vector<double> steps_;
+  std::vector<Lanes> linear_steps_;
   std::vector<std::int64_t> set_offset_;
   std::vector<std::uint64_t> set_words_;
 };
 
 struct Given {
   const BoostedTrees& trees;
-  std::span<const std::uint16_t> codes;
-  std::size_t n_train;
+  const TrainingRows& rows;
   const Learners& learners;
   double learning_rate;
   std::span<const std::uint64_t> subsets;
   std::size_t words;
   std::span<const std::int64_t> n_trees;
   std::span<const double> residual;
+
+  bool is_linear() const { return !rows.values.empty(); }
 };
 
 enum class End { done, interrupted, too_many_cells };
@@ -202,7 +242,9 @@ class Learning {
       residual_.insert(residual_.end(), given.residual.begin(), given.residual.end());
     steps_->n_learners_ = n_learners;
     steps_->n_subsets_ = order_.size();
-    steps_->n_columns_ = given.codes.size() / std::max<std::size_t>(given.n_train, 1);
+    steps_->n_columns_ = given.rows.codes.size() / std::max<std::size_t>(given.rows.n_rows, 1);
+    steps_->is_linear_ = given.is_linear();
+    if (given.is_linear()) no_values_.resize(given.rows.n_rows);
     steps_->set_offset_.assign(given.trees.set_offset.begin(), given.trees.set_offset.end());
     steps_->set_words_.assign(given.trees.set_words.begin(), given.trees.set_words.end());
   }
@@ -214,6 +256,7 @@ class Learning {
       if (poll_.should_end()) return End::interrupted;
       steps_->programs_.emplace_back();
       groups_.read(static_cast<std::size_t>(given_.trees.tree_offset[tree]), n_active);
+      if (given_.is_linear()) ranked_.read(given_.trees, tree);
       const End end = groups_.size() == 0 ? step_together(n_active) : read_tree();
       if (end != End::done) return end;
     }
@@ -255,20 +298,23 @@ class Learning {
     cells_.assign(groups_.size(), {});
     for (std::size_t at = 0; at < groups_.size(); ++at) {
       for (const std::uint32_t subset : groups_[at].first) {
-        if (poll_.should_end_after(given_.n_train)) return End::interrupted;
+        if (poll_.should_end_after(given_.rows.n_rows)) return End::interrupted;
         const std::optional<Cells> cells = number_cells(at, subset);
         if (!cells) return End::too_many_cells;
         cells_[at].push_back(*cells);
       }
     }
     const auto& members = groups_.root_members();
-    for (std::size_t g = 0; g < members.size(); ++g)
+    for (std::size_t g = 0; g < members.size(); ++g) {
+      if (given_.is_linear()) fit_slopes(members[g].front(), cells_.back()[g]);
       for (const std::uint32_t u : members[g])
         if (!step(u, cells_.back()[g])) return End::interrupted;
+    }
     return End::done;
   }
 
   End step_together(std::size_t n_active) {
+    if (given_.is_linear()) fit_slopes(0, {});
     for (std::size_t u = 0; u < n_active; ++u)
       if (!step(u, {})) return End::interrupted;
     return End::done;
@@ -300,10 +346,10 @@ class Learning {
   std::uint32_t mask_of(std::size_t at) {
     if (masks_of_[at] != kNone) return masks_of_[at];
     const Split split(given_.trees, groups_[at].node);
-    const std::size_t n = given_.n_train, s = program().splits.size();
+    const std::size_t n = given_.rows.n_rows, s = program().splits.size();
     program().splits.push_back(split);
     if (masks_.size() == s) masks_.emplace_back(n);
-    split.route(given_.codes.subspan(static_cast<std::size_t>(split.feature) * n, n),
+    split.route(given_.rows.codes.subspan(static_cast<std::size_t>(split.feature) * n, n),
                 given_.trees.set_offset, given_.trees.set_words, masks_[s].data());
     return masks_of_[at] = static_cast<std::uint32_t>(s);
   }
@@ -311,7 +357,7 @@ class Learning {
   // Adds an instruction to the program and runs it on the training rows; none if a number does not
   // fit in an Id.
   std::optional<Cells> write(Instruction it, std::uint64_t count, std::uint64_t most) {
-    const std::size_t n = given_.n_train;
+    const std::size_t n = given_.rows.n_rows;
     it.out = program().n_registers++;
     if (registers_.size() == it.out) registers_.emplace_back(n);
     if (count > most) {
@@ -333,32 +379,79 @@ class Learning {
     const Id* left = it.left == kNone ? nullptr : registers_[it.left].data();
     const Id* right = it.right == kNone ? nullptr : registers_[it.right].data();
     const Id* mask = it.split == kNone ? nullptr : masks_[it.split].data();
-    keys_.reset(given_.n_train);
-    for (std::size_t i = 0; i < given_.n_train; ++i) {
+    keys_.reset(given_.rows.n_rows);
+    for (std::size_t i = 0; i < given_.rows.n_rows; ++i) {
       const std::uint64_t key =
           mask ? picked_key(mask, left, it.radix, right, i) : crossed_key(left, right, it.radix, i);
       if (keys_.number(key) == seen_.size()) seen_.push_back(key);
     }
   }
 
+  std::span<const double> weight(std::size_t learner) const {
+    return given_.learners.weight.subspan(learner * given_.rows.n_rows, given_.rows.n_rows);
+  }
+
+  const Id* numbers(const Cells& cells) const {
+    return cells.number == kNone ? nullptr : registers_[cells.number].data();
+  }
+
+  // What the subsets of a group share, of which `u` is one.
+  void fit_slopes(std::size_t u, const Cells& cells) {
+    GroupSlopes& slopes = program().slopes.emplace_back();
+    slopes.columns =
+        ranked_.first([&](std::int32_t column) { return groups_.contains(u, column); });
+    rows_ = {given_.rows.values, no_values_, slopes.columns};
+    fits_.resize(given_.learners.size());
+    std::vector<CellGram> all(cells.count);
+    for (std::size_t learner = 0; learner < fits_.size(); ++learner) {
+      sum_grams(numbers(cells), cells.count, weight(learner), rows_, grams_);
+      fit_cells(grams_, cells.count,
+                {given_.learners.shrinkage[learner], given_.learners.slope_shrinkage[learner]},
+                slopes.columns.size(), fits_[learner]);
+      for (std::size_t c = 0; c < cells.count; ++c) all[c].add(grams_[c]);
+    }
+    for (const CellGram& gram : all) slopes.ranges.push_back(gram.known_range());
+  }
+
   // `u` is a place in the order.
   bool step(std::size_t u, const Cells& cells) {
-    const std::size_t n = given_.n_train, n_subsets = order_.size();
-    const Id* number = cells.number == kNone ? nullptr : registers_[cells.number].data();
-    program().steps.push_back({cells.number, order_[u], steps_->steps_.size(), cells.count});
+    const bool linear = given_.is_linear();
+    const std::size_t offset = linear ? steps_->linear_steps_.size() : steps_->steps_.size();
+    const auto slopes = linear ? static_cast<std::uint32_t>(program().slopes.size() - 1) : kNone;
+    program().steps.push_back({cells.number, order_[u], offset, cells.count, slopes});
     for (std::size_t learner = 0; learner < given_.learners.size(); ++learner) {
-      if (poll_.should_end_after(n)) return false;
-      double* residual = residual_.data() + (learner * n_subsets + order_[u]) * n;
-      sum_cells(number, cells.count, given_.learners.weight.subspan(learner * n, n), residual,
-                sums_);
-      const std::size_t first = steps_->steps_.size();
-      for (std::size_t c = 0; c < cells.count; ++c)
-        steps_->steps_.push_back(
-            sums_[c].step(given_.learning_rate, given_.learners.shrinkage[learner]));
-      const double* value = steps_->steps_.data() + first;
-      for (std::size_t i = 0; i < n; ++i) residual[i] -= value[number ? number[i] : 0];
+      if (poll_.should_end_after(given_.rows.n_rows)) return false;
+      double* residual =
+          residual_.data() + (learner * order_.size() + order_[u]) * given_.rows.n_rows;
+      if (linear)
+        step_linearly(learner, cells, residual);
+      else
+        step_constantly(learner, cells, residual);
     }
     return true;
+  }
+
+  void step_constantly(std::size_t learner, const Cells& cells, double* residual) {
+    const Id* number = numbers(cells);
+    sum_cells(number, cells.count, weight(learner), residual, sums_);
+    const std::size_t first = steps_->steps_.size();
+    for (std::size_t c = 0; c < cells.count; ++c)
+      steps_->steps_.push_back(
+          sums_[c].step(given_.learning_rate, given_.learners.shrinkage[learner]));
+    const double* value = steps_->steps_.data() + first;
+    for (std::size_t i = 0; i < given_.rows.n_rows; ++i)
+      residual[i] -= value[number ? number[i] : 0];
+  }
+
+  void step_linearly(std::size_t learner, const Cells& cells, double* residual) {
+    const Id* number = numbers(cells);
+    sum_slopes(number, cells.count, weight(learner), residual, rows_, slope_sums_);
+    const std::size_t first = steps_->linear_steps_.size();
+    for (std::size_t c = 0; c < cells.count; ++c)
+      steps_->linear_steps_.push_back(fits_[learner][c].step(slope_sums_[c], given_.learning_rate));
+    const Lanes* step = steps_->linear_steps_.data() + first;
+    for (std::size_t i = 0; i < given_.rows.n_rows; ++i)
+      residual[i] -= step[number ? number[i] : 0].step(rows_[i]);
   }
 
   Given given_;
@@ -375,16 +468,25 @@ class Learning {
   std::vector<std::uint64_t> seen_;
   std::vector<CellSums> sums_;
   KeyTable keys_;
+  // Of linear steps: the columns of the tree, and what the subsets of the present group share.
+  RankedColumns ranked_;
+  std::vector<float> no_values_;
+  SlopeColumns rows_;
+  std::vector<CellGram> grams_;
+  std::vector<std::vector<CellFit>> fits_;  // of each learner
+  std::vector<Lanes> slope_sums_;
 };
 
 }  // namespace
 
-std::unique_ptr<BoostingSteps> learn_boosting(
-    const BoostedTrees& trees, std::span<const std::uint16_t> codes, std::size_t n_train,
-    const Learners& learners, double learning_rate, std::span<const std::uint64_t> subsets,
-    std::size_t words_per_subset, std::span<const std::int64_t> n_trees,
-    std::span<const double> residual, const Interrupted& interrupted) {
-  const Given given{trees,   codes,   n_train, learners, learning_rate, subsets, words_per_subset,
+std::unique_ptr<BoostingSteps> learn_boosting(const BoostedTrees& trees, const TrainingRows& rows,
+                                              const Learners& learners, double learning_rate,
+                                              std::span<const std::uint64_t> subsets,
+                                              std::size_t words_per_subset,
+                                              std::span<const std::int64_t> n_trees,
+                                              std::span<const double> residual,
+                                              const Interrupted& interrupted) {
+  const Given given{trees,   rows,    learners, learning_rate, subsets, words_per_subset,
                     n_trees, residual};
   // Narrow numbers are faster, and hardly ever too few.
   Learning<std::uint16_t> narrow(given, interrupted);

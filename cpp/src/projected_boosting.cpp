@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "boosting_cells.hpp"
+#include "boosting_slopes.hpp"
 #include "poll.hpp"
 
 namespace shaff {
@@ -51,6 +52,38 @@ struct alignas(32) Steps {
   Pair first, second;
 };
 
+// `Lanes` of both.
+struct alignas(32) PairLanes {
+  Pair at[1 + kMaxSlopes];
+
+  void add(const Pair& scale, const SlopeRow& row) {
+    at[0].add(scale);
+    for (std::size_t k = 0; k < kMaxSlopes; ++k)
+      at[1 + k].add({scale.all * row.x[k], scale.own * row.x[k]});
+  }
+  void add(const PairLanes& other) {
+    for (std::size_t k = 0; k <= kMaxSlopes; ++k) at[k].add(other.at[k]);
+  }
+  Pair step(const SlopeRow& row) const {
+    Pair sum = at[0];
+    for (std::size_t k = 0; k < kMaxSlopes; ++k)
+      sum.add({at[1 + k].all * row.x[k], at[1 + k].own * row.x[k]});
+    return sum;
+  }
+  Lanes all() const { return {{at[0].all, at[1].all, at[2].all, at[3].all}}; }
+  Lanes own() const { return {{at[0].own, at[1].own, at[2].own, at[3].own}}; }
+  static PairLanes of(const Lanes& all, const Lanes& own) {
+    PairLanes out;
+    for (std::size_t k = 0; k <= kMaxSlopes; ++k) out.at[k] = {all.at[k], own.at[k]};
+    return out;
+  }
+};
+
+// Linear steps of a cell: for the rows of each half.
+struct SlopeSteps {
+  PairLanes first, second;
+};
+
 // Rows whose cells are numbered at a time: more, and the cells of a tree's subtrees outgrow the
 // cache (`benchmarks.pairs --case 2:100000`); fewer, and loops are too short.
 constexpr std::size_t kBlockRows = 2048;
@@ -81,6 +114,7 @@ class Replay {
 
   bool run() {
     zeros_.assign(rows_.n_rows, 0);
+    if (is_linear()) no_values_.resize(rows_.n_rows);
     for (std::size_t u = 0; u < n_subsets_; ++u) read_pairs(u);
     const bool whole = run_trees();
     for (std::size_t u = 0; u < n_subsets_; ++u) write_pairs(u);
@@ -91,7 +125,12 @@ class Replay {
   struct Due {
     const Id* number = nullptr;
     std::vector<Steps> steps;
+    // In place of these steps, if they are linear.
+    SlopeColumns rows;
+    std::vector<SlopeSteps> slopes;
   };
+
+  bool is_linear() const { return !rows_.values.empty(); }
 
   bool run_trees() {
     for (tree_ = 0; tree_ < trees_.n_trees(); ++tree_) {
@@ -106,7 +145,7 @@ class Replay {
 
   void read_pairs(std::size_t subset) {
     if (!halves_.wanted()) return;
-    due_[subset] = {one_cell().number, {Steps{}}};
+    due_[subset] = {one_cell().number, {Steps{}}, columns_of({}), {SlopeSteps{}}};
     const std::size_t n_train = rows_.n_train();
     const double *all = residual_.data() + subset * rows_.n_rows,
                  *own = halves_.train.data() + subset * n_train;
@@ -122,11 +161,17 @@ class Replay {
     const Due& due = due_[subset];
     Pair* pairs = pairs_.data() + subset * n_train;
     for (std::size_t i = 0; i < n_train; ++i) {
-      const Steps& step = due.steps[due.number[i]];
-      pairs[i].subtract(i < n_first ? step.first : step.second);
+      pairs[i].subtract(due_step(due, i, i < n_first));
       all[i] = pairs[i].all;
       own[i] = pairs[i].own;
     }
+  }
+
+  Pair due_step(const Due& due, std::size_t row, bool in_first) const {
+    const std::size_t cell = due.number[row];
+    if (!is_linear()) return in_first ? due.steps[cell].first : due.steps[cell].second;
+    const SlopeSteps& steps = due.slopes[cell];
+    return (in_first ? steps.first : steps.second).step(due.rows[row]);
   }
 
   // The present tree for one subset, whose cells are too many for an Id.
@@ -312,14 +357,16 @@ class Replay {
   }
 
   bool step_groups() {
+    if (is_linear()) ranked_.read(trees_, tree_);
     if (groups_.size() == 0) return step_without_splits();
     const auto& members = groups_.root_members();
     for (std::size_t g = 0; g < members.size(); ++g) {
-      const Cells<Id>& cells = root_cells_[g];
+      const Cells<Id> cells = root_cells_[g].number == nullptr ? one_cell() : root_cells_[g];
+      if (is_linear() && !root_overflowed_[g]) fit_slopes(g, cells);
       for (const std::uint32_t u : members[g]) {
         if (poll_.should_end_after(rows_.n_rows)) return false;
         if (!root_overflowed_[g])
-          step(u, cells.number == nullptr ? one_cell() : cells);
+          step(u, cells);
         else if (!step_wide(u))
           return false;
       }
@@ -328,17 +375,51 @@ class Replay {
   }
 
   bool step_without_splits() {
+    if (is_linear()) fit_slopes(0, one_cell());
     for (std::size_t u = 0; u < n_subsets_; ++u) step(u, one_cell());
     return true;
+  }
+
+  SlopeColumns columns_of(std::span<const std::int32_t> columns) const {
+    return {rows_.values, no_values_, columns};
+  }
+
+  // What the subsets of a group share: the columns with slopes, and the regressions of the cells.
+  void fit_slopes(std::size_t g, const Cells<Id>& cells) {
+    const std::size_t n_train = rows_.n_train();
+    const std::vector<std::int32_t> columns = ranked_.first(
+        [&](std::int32_t column) { return groups_.contains(groups_.root().first[g], column); });
+    fits_.rows = columns_of(columns);
+    const Shrinkages shrinkage{options_.shrinkage, options_.slope_shrinkage};
+    if (halves_.wanted())
+      fit_halves(cells, shrinkage);
+    else
+      sum_grams(cells.number, cells.count, rows_.weight, fits_.rows, grams_);
+    fit_cells(grams_, cells.count, shrinkage, columns.size(), fits_.all);
+    fits_.held_out.resize(rows_.n_rows - n_train);
+    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
+      fits_.held_out[i - n_train] = grams_[cells.number[i]].known_range().clip(fits_.rows[i]);
+  }
+
+  // Leaves the sums of all rows in `grams_`.
+  void fit_halves(const Cells<Id>& cells, const Shrinkages& shrinkage) {
+    const std::size_t n_first = halves_.n_first, n_slopes = fits_.rows.count();
+    const Shrinkages half{shrinkage.step / 2, shrinkage.slope / 2};
+    sum_grams(cells.number + n_first, cells.count, rows_.weight.subspan(n_first),
+              fits_.rows.from(n_first), grams_);
+    fit_cells(grams_, cells.count, half, n_slopes, fits_.second);
+    sum_grams(cells.number, cells.count, rows_.weight.first(n_first), fits_.rows, first_grams_);
+    fit_cells(first_grams_, cells.count, half, n_slopes, fits_.first);
+    for (std::size_t c = 0; c < cells.count; ++c) grams_[c].add(first_grams_[c]);
   }
 
   Cells<Id> one_cell() const { return {zeros_.data(), 1}; }
 
   void step(std::size_t subset, const Cells<Id>& cells) {
     if (halves_.wanted())
-      step_halves(subset, cells);
+      is_linear() ? slope_halves(subset, cells) : step_halves(subset, cells);
     else
-      step_all(subset, cells);
+      is_linear() ? slope_all(subset, cells) : step_all(subset, cells);
   }
 
   void step_all(std::size_t subset, const Cells<Id>& cells) {
@@ -350,11 +431,93 @@ class Replay {
     for (std::size_t i = 0; i < rows_.n_rows; ++i) residual[i] -= step_[cells.number[i]];
   }
 
-  // Adds the tables up in the first one.
-  template <class Sum>
-  static void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_tables) {
-    for (std::size_t table = 1; table < n_tables; ++table)
-      for (std::size_t c = 0; c < count; ++c) sums[c].add(sums[table * count + c]);
+  void slope_all(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n_train = rows_.n_train();
+    double* residual = residual_.data() + subset * rows_.n_rows;
+    sum_slopes(cells.number, cells.count, rows_.weight, residual, fits_.rows, slope_sums_);
+    for (std::size_t c = 0; c < cells.count; ++c)
+      slope_sums_[c] = fits_.all[c].step(slope_sums_[c], options_.learning_rate);
+    for (std::size_t i = 0; i < n_train; ++i)
+      residual[i] -= slope_sums_[cells.number[i]].step(fits_.rows[i]);
+    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
+      residual[i] -= slope_sums_[cells.number[i]].step(fits_.held_out[i - n_train]);
+  }
+
+  void slope_halves(std::size_t subset, const Cells<Id>& cells) {
+    const std::size_t n = rows_.n_rows, n_train = rows_.n_train();
+    double* by_all = residual_.data() + subset * n;
+    double* by_first = halves_.test.data() + subset * 2 * (n - n_train);
+    double* by_second = by_first + (n - n_train);
+    if (equal_weights_)
+      sum_slope_halves(subset, cells, [](std::size_t) { return 1.0; });
+    else
+      sum_slope_halves(subset, cells, [this](std::size_t i) { return rows_.weight[i]; });
+    Due& due = due_[subset];
+    due.number = cells.number;
+    due.rows = fits_.rows;
+    find_slopes(cells.count, due.slopes);
+    for (std::size_t i = n_train; i < n; ++i) {
+      const SlopeSteps& steps = due.slopes[cells.number[i]];
+      const SlopeRow& row = fits_.held_out[i - n_train];
+      const Pair first = steps.first.step(row), second = steps.second.step(row);
+      by_all[i] -= first.all;
+      by_first[i - n_train] -= first.own;
+      by_second[i - n_train] -= second.own;
+    }
+  }
+
+  // As `sum_halves` does it.
+  template <class Weight>
+  void sum_slope_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
+    const std::size_t count = cells.count;
+    for (std::vector<PairLanes>* sums : {&first_slopes_, &second_slopes_})
+      sums->assign(2 * count, PairLanes{});
+    const Id *number = cells.number, *before = due_[subset].number;
+    const SlopeSteps* steps = due_[subset].slopes.data();
+    const SlopeColumns rows = fits_.rows, rows_before = due_[subset].rows;
+    Pair* pairs = pairs_.data() + subset * rows_.n_train();
+    const auto add = [&](PairLanes* table, std::size_t i, const PairLanes& due) {
+      pairs[i].subtract(due.step(rows_before[i]));
+      const double w = weight(i);
+      table[number[i]].add({w * pairs[i].all, w * pairs[i].own}, rows[i]);
+    };
+    PairLanes *first = first_slopes_.data(), *second = second_slopes_.data();
+    in_turns([&](std::size_t table,
+                 std::size_t i) { add(first + table * count, i, steps[before[i]].first); },
+             [&](std::size_t table, std::size_t i) {
+               add(second + table * count, i, steps[before[i]].second);
+             });
+    merge_tables(first_slopes_, count, 2);
+    merge_tables(second_slopes_, count, 2);
+  }
+
+  void find_slopes(std::size_t n_cells, std::vector<SlopeSteps>& steps) const {
+    const double rate = options_.learning_rate;
+    steps.resize(n_cells);
+    for (std::size_t c = 0; c < n_cells; ++c) {
+      const PairLanes &a = first_slopes_[c], &b = second_slopes_[c];
+      Lanes both = a.all();
+      both.add(b.all());
+      const Lanes all = fits_.all[c].step(both, rate);
+      steps[c] = {PairLanes::of(all, fits_.first[c].step(a.own(), rate)),
+                  PairLanes::of(all, fits_.second[c].step(b.own(), rate))};
+    }
+  }
+
+  // All training rows, of both halves in turn; `first` and `second` get one of two tables, and a
+  // row.
+  template <class First, class Second>
+  void in_turns(First first, Second second) const {
+    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train();
+    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
+    for (std::size_t i = 0; i < both; i += 2) {
+      first(0, i);
+      second(0, n_first + i);
+      first(1, i + 1);
+      second(1, n_first + i + 1);
+    }
+    for (std::size_t i = both; i < n_first; ++i) first(0, i);
+    for (std::size_t i = n_first + both; i < n_train; ++i) second(0, i);
   }
 
   void step_halves(std::size_t subset, const Cells<Id>& cells) {
@@ -380,32 +543,22 @@ class Replay {
   // way: to read and write the residuals of many rows takes longer than anything done to them.
   template <class Weight>
   void sum_halves(std::size_t subset, const Cells<Id>& cells, Weight weight) {
-    const std::size_t n_first = halves_.n_first, n_train = rows_.n_train(), count = cells.count;
+    const std::size_t count = cells.count;
     for (std::vector<HalfSums>* sums : {&first_sums_, &second_sums_})
       sums->assign(2 * count, HalfSums{});
     const Id *number = cells.number, *before = due_[subset].number;
     const Steps* steps = due_[subset].steps.data();
-    Pair* pairs = pairs_.data() + subset * n_train;
+    Pair* pairs = pairs_.data() + subset * rows_.n_train();
     const auto add = [&](HalfSums* table, std::size_t i, const Pair& step) {
       pairs[i].subtract(step);
       table[number[i]].add(weight(i), pairs[i]);
     };
-    const auto add_first = [&](HalfSums* table, std::size_t i) {
-      add(table, i, steps[before[i]].first);
-    };
-    const auto add_second = [&](HalfSums* table, std::size_t i) {
-      add(table, i, steps[before[i]].second);
-    };
     HalfSums *first = first_sums_.data(), *second = second_sums_.data();
-    const std::size_t both = std::min(n_first, n_train - n_first) / 2 * 2;
-    for (std::size_t i = 0; i < both; i += 2) {
-      add_first(first, i);
-      add_second(second, n_first + i);
-      add_first(first + count, i + 1);
-      add_second(second + count, n_first + i + 1);
-    }
-    for (std::size_t i = both; i < n_first; ++i) add_first(first, i);
-    for (std::size_t i = n_first + both; i < n_train; ++i) add_second(second, i);
+    in_turns([&](std::size_t table,
+                 std::size_t i) { add(first + table * count, i, steps[before[i]].first); },
+             [&](std::size_t table, std::size_t i) {
+               add(second + table * count, i, steps[before[i]].second);
+             });
     merge_tables(first_sums_, count, 2);
     merge_tables(second_sums_, count, 2);
   }
@@ -452,6 +605,17 @@ class Replay {
   std::vector<CellSums> sums_;
   std::vector<double> step_;
   std::vector<HalfSums> first_sums_, second_sums_;
+  // Of linear steps: the columns of the tree, and what the subsets of the present group share.
+  RankedColumns ranked_;
+  std::vector<float> no_values_;
+  std::vector<CellGram> grams_, first_grams_;
+  struct {
+    SlopeColumns rows;
+    std::vector<SlopeRow> held_out;
+    std::vector<CellFit> all, first, second;
+  } fits_;
+  std::vector<Lanes> slope_sums_;
+  std::vector<PairLanes> first_slopes_, second_slopes_;
   KeyTable keys_;
 };
 

@@ -168,18 +168,18 @@ void check_steps() {
   const std::vector<double> shrinkage{1.0, 1.0};
   const std::vector<std::int64_t> n_trees{1, 1, 1, 1};
   const auto learn = [&](bool interrupted) {
-    return shaff::learn_boosting(example.view(), train, 4, {weight, shrinkage}, 0.5, subsets, 1,
+    return shaff::learn_boosting(example.view(), {train, 4}, {weight, shrinkage}, 0.5, subsets, 1,
                                  n_trees, residual, [=] { return interrupted; });
   };
   const auto steps = learn(false);
   std::vector<double> out(2 * 4 * 2);
-  steps->predict(later, 2, out, [] { return false; });
+  steps->predict(later, {}, 2, out, [] { return false; });
   for (std::size_t u = 0; u < 4; ++u)
     for (std::size_t i = 0; i < 2; ++i) {
       expect_near(out[u * 2 + i], -along[u * 6 + 4 + i], "a later row");
       expect_near(out[8 + u * 2 + i], 0.0, "a learner without rows");
     }
-  if (learn(true) != nullptr || steps->predict(later, 2, out, [] { return true; })) {
+  if (learn(true) != nullptr || steps->predict(later, {}, 2, out, [] { return true; })) {
     std::printf("an interruption is not noticed\n");
     ++failures;
   }

@@ -68,8 +68,13 @@ def grow_trees(
     seed: int,
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    values: npt.NDArray[np.float32] | None = None,
+    slope_shrinkage: float = 0.0,
 ) -> Trees:
-    """Trees on the residuals, which become what the trees leave of them."""
+    """Trees on the residuals, which become what the trees leave of them.
+
+    With values, shape (n_columns, n_rows), leaves are linear in them.
+    """
 
 def replay_boosting(
     feature: npt.NDArray[np.int32],
@@ -91,7 +96,11 @@ def replay_boosting(
     n_first: int = 0,
     half_train: npt.NDArray[np.float64] | None = None,
     half_test: npt.NDArray[np.float64] | None = None,
-) -> None: ...
+    gain: npt.NDArray[np.float64] | None = None,
+    values: npt.NDArray[np.float32] | None = None,
+    slope_shrinkage: float = 0.0,
+) -> None:
+    """Replay the trees on the residuals; with values, which need gains, steps are linear."""
 
 class BoostingSteps:
     """The steps of a booster's cells for some subsets and learners; it never changes."""
@@ -124,6 +133,9 @@ def learn_boosting(
     n_trees: npt.NDArray[np.int64],
     residual: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    gain: npt.NDArray[np.float64] | None = None,
+    values: npt.NDArray[np.float32] | None = None,
+    slope_shrinkage: npt.NDArray[np.float64] | None = None,
 ) -> BoostingSteps:
     """Replay on training rows alone, once for each row of the weights."""
 
@@ -132,6 +144,7 @@ def predict_boosting(
     codes: npt.NDArray[np.uint16],
     out: npt.NDArray[np.float64],
     cancel: npt.NDArray[np.uint8],
+    values: npt.NDArray[np.float32] | None = None,
 ) -> None:
     """Add the steps of new rows to out, shape (n_learners, n_subsets, n_rows)."""
 

@@ -27,6 +27,8 @@ struct BinnedRows {
   std::span<const std::uint8_t> categorical;
   std::span<const double> weight;  // of each row; empty: all are 1
   std::size_t n_rows;
+  // Standardised numbers, column-major, for linear steps; empty: steps are constant.
+  std::span<const float> values = {};
 
   std::size_t n_columns() const { return n_bins.size(); }
   const std::uint8_t* column(std::size_t j) const { return bins.data() + j * n_rows; }
@@ -43,6 +45,7 @@ struct GrowingOptions {
   std::size_t first_tree;
   std::size_t n_trees;
   std::uint64_t seed;
+  double slope_shrinkage = 0.0;  // above 0 for linear steps
 };
 
 // Nodes of all trees end to end, as `Ensemble` has them, but for bins in place of values: a row
@@ -53,15 +56,16 @@ struct GrownTrees {
   std::vector<std::int32_t> left, right;
   std::vector<std::uint8_t> missing_left;
   std::vector<std::int32_t> category_set;  // -1 where there is none
-  std::vector<double> value;               // of a leaf, with the learning rate in it
+  std::vector<double> value;               // of a leaf, with the learning rate in it; at its mean
   std::vector<double> gain;
   std::vector<double> count;  // rows
   std::vector<std::uint64_t> set_words;
   std::vector<std::int64_t> tree_offset{0};
 };
 
-// Grows trees on the residuals, and takes from these what each tree predicts. Returns false if
-// interrupted.
+// Grows trees on the residuals, and takes from these what each tree predicts. With `values` a leaf
+// predicts what `replay_boosting` has as the linear step of a cell; its splits are those that
+// constant leaves would have. Returns false if interrupted.
 bool grow_trees(const BinnedRows& rows, const GrowingOptions& options, std::span<double> residual,
                 GrownTrees& trees, const Interrupted& interrupted);
 

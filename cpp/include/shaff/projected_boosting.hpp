@@ -25,6 +25,7 @@ struct BoostedTrees {
   std::span<const std::int64_t> set_offset;  // first word of each bit set, and one end
   std::span<const std::uint64_t> set_words;
   std::span<const std::int64_t> tree_offset;
+  std::span<const double> gain = {};  // of the splits; only linear steps ask for it
 
   std::size_t n_trees() const { return tree_offset.size() - 1; }
 };
@@ -34,6 +35,8 @@ struct BoostingRows {
   std::span<const std::uint16_t> codes;
   std::span<const double> weight;  // of the training rows; its size says how many they are
   std::size_t n_rows;
+  // Standardised numbers, column-major, for linear steps; empty: steps are constant.
+  std::span<const float> values = {};
 
   std::size_t n_train() const { return weight.size(); }
   const std::uint16_t* column(std::size_t j) const { return codes.data() + j * n_rows; }
@@ -42,11 +45,12 @@ struct BoostingRows {
 struct ReplayOptions {
   double learning_rate;
   double shrinkage;
+  double slope_shrinkage = 0.0;  // above 0 for linear steps
 };
 
 // Two more replays, each with steps that half of the training rows decide: the first `n_first`
-// rows, or the other training rows. A half has half the shrinkage, so that cells are shrunk as by
-// all.
+// rows, or the other training rows. A half has half of each shrinkage, so that cells are shrunk as
+// by all.
 struct HalfResiduals {
   std::size_t n_first = 0;
   std::span<double> train;  // (n_subsets, n_train): of each row by its own half
@@ -63,6 +67,12 @@ struct HalfResiduals {
 // the step leaves the residual of all rows of the cell. `residual` has shape
 // (n_subsets, n_rows); it holds the start's residuals and is overwritten with the final ones, and
 // so are those of the halves where they are wanted: they share the cells.
+//
+// With `values` a step is linear in up to three numeric columns of U that the tree splits on, those
+// of the largest gains: to the constant comes b (x - mean of x), where b is the ridge regression of
+// the cell's residuals on x, with slope_shrinkage added to the diagonal of the Gram matrix. Cells
+// that weigh less than 5 and twice the number of slopes have none. Held-out rows are clipped to
+// what the cell's training rows have.
 //
 // Returns false if interrupted; the residuals are then those of no tree in particular.
 bool replay_boosting(const BoostedTrees& trees, const BoostingRows& rows,

@@ -16,6 +16,8 @@ LEAF = -1
 # Fields of an ensemble with an entry for each node.
 _NODE_FIELDS = ("feature", "threshold", "left", "right", "missing_left", "zero_missing",
                 "category_set", "value", "gain", "count")  # fmt: skip
+# Slopes are shrunk a little even where steps are not: equal rows decide none.
+LEAST_SHRINKAGE = 1e-3
 ZERO_WIDTH = 1e-35  # LightGBM's: smaller numbers are zeros when zeros count as missing
 
 
@@ -78,6 +80,8 @@ class Ensemble:
         Whether the library rounds the inputs to float32 before it compares them.
     known_categories : mapping of column to a sorted int array
         Categories seen in training; others count as missing. Columns not listed know all.
+    slope_ratio : float or None
+        Shrinkage of the slopes of linear leaves, per unit of shrinkage; None for constant leaves.
     """
 
     feature: Int32Array
@@ -99,6 +103,7 @@ class Ensemble:
     shrinkage: float
     single_precision: bool = False
     known_categories: Mapping[int, IntArray] = field(default_factory=dict)
+    slope_ratio: float | None = None
 
     @classmethod
     def from_trees(cls, trees: Sequence[Tree], n_columns: int, **header: Any) -> Ensemble:
@@ -129,6 +134,10 @@ class Ensemble:
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.tree_offset) - 1
+
+    def slope_shrinkage(self, shrinkage: float) -> float:
+        """Shrinkage of the slopes where that of the steps is this one; 0 for constant leaves."""
+        return (self.slope_ratio or 0.0) * max(shrinkage, LEAST_SHRINKAGE)
 
     def column_gains(self) -> FloatArray:
         """Summed gain of the splits on each column, shape (n_columns,)."""
@@ -231,6 +240,8 @@ class Ensemble:
         >>> bool(np.allclose(read_ensemble(model).predict(X), model.predict(X)))
         True
         """
+        if self.slope_ratio is not None:
+            raise NotImplementedError("Linear leaves are known to replays only, not to the trees.")
         data = self.as_read(X)
         total = np.full(len(data), self.base_score)
         for root in self.tree_offset[:-1]:

@@ -14,6 +14,7 @@ from shaff._util.threads import Cancel
 from shaff._util.typing import FloatArray, IntArray, WordArray
 from shaff.trees.binning import Bins
 from shaff.trees.ensemble import Ensemble
+from shaff.trees.scaling import ValueArray
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class HistogramBooster:
         A leaf steps by ``learning_rate * sum(residuals) / (count + shrinkage)``.
     max_features : float
         Share of the columns that each node looks at, drawn at random.
+    slope_ratio : float or None
+        None for constant leaves. Otherwise a leaf steps by a ridge regression on up to three
+        numeric columns that its tree splits on; slopes are shrunk by this much times the
+        shrinkage.
 
     Notes
     -----
@@ -57,6 +62,7 @@ class HistogramBooster:
     min_samples_leaf: int = 5
     shrinkage: float = 5.0
     max_features: float = 1.0
+    slope_ratio: float | None = None
 
 
 class Growth:
@@ -73,6 +79,8 @@ class Growth:
         Whole weights count as repeated rows, but for the rows of a leaf.
     seed : int
         Decides, with the numbers of tree and node, which columns a node looks at.
+    values : float32 array of shape (n_columns, n_rows) or None
+        The rows by `Scaling`, for linear leaves; without them leaves are constant.
     """
 
     def __init__(
@@ -83,8 +91,10 @@ class Growth:
         y: FloatArray,
         weight: FloatArray | None = None,
         seed: int = 0,
+        values: ValueArray | None = None,
     ) -> None:
         self._booster, self._bins, self._rows, self._seed = booster, bins, rows, seed
+        self._values = None if booster.slope_ratio is None else values
         self._weight = np.zeros(0) if weight is None else np.ascontiguousarray(weight)
         base = float(np.average(y, weights=weight))
         self._residual = np.asarray(y - base, dtype=np.float64)
@@ -93,6 +103,7 @@ class Growth:
             base_score=base,
             learning_rate=booster.learning_rate,
             shrinkage=booster.shrinkage,
+            slope_ratio=None if values is None else booster.slope_ratio,
         )
 
     def grow(self, n_trees: int, cancel: Cancel | None = None) -> Ensemble:
@@ -113,19 +124,22 @@ class Growth:
             self._seed,
             self._residual,
             np.zeros(1, dtype=np.uint8) if cancel is None else cancel,
+            self._values,
+            self.ensemble.slope_shrinkage(booster.shrinkage),
         )
         self.ensemble = self.ensemble.with_more(self._read(grown))
         return self.ensemble
 
-    def with_rows(self, rows: npt.NDArray[np.uint8]) -> Growth:
+    def with_rows(self, rows: npt.NDArray[np.uint8], values: ValueArray | None) -> Growth:
         """The same growth on these rows; it goes on by itself."""
         other = copy.copy(self)
         other._rows, other._residual = rows, self._residual.copy()
+        other._values = None if self.ensemble.slope_ratio is None else values
         return other
 
     def without_rows(self) -> Growth:
         """The same growth, light enough to be sent to where the rows are."""
-        return self.with_rows(np.zeros((0, 0), dtype=np.uint8))
+        return self.with_rows(np.zeros((0, 0), dtype=np.uint8), None)
 
     def _read(self, grown: _core.Trees) -> Ensemble:
         """Read new trees, cut at values in place of bins."""

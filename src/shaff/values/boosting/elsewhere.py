@@ -14,15 +14,15 @@ from shaff.values.boosting.fold import FoldColumns, in_halves
 
 
 class SharedBins:
-    """The binned training rows of all folds, for workers to grow trees on."""
+    """The training rows of all folds, in bins and standardised, for workers to grow trees on."""
 
     def __init__(self, columns: list[FoldColumns], n_outputs: int) -> None:
-        self.rows = [[own.binned(k).training for k in range(n_outputs)] for own in columns]
+        self.rows = [[own.binned(k).training_rows for k in range(n_outputs)] for own in columns]
 
 
 def grow_more(bins: SharedBins, fold: int, output: int, growth: Growth, n_trees: int) -> Growth:
     """Grow more trees of one booster of one fold: the task of a worker."""
-    there = growth.with_rows(bins.rows[fold][output])
+    there = growth.with_rows(*bins.rows[fold][output])
     there.grow(n_trees)
     return there.without_rows()
 

@@ -18,6 +18,7 @@ from shaff.trees.binning import Bins
 from shaff.trees.coding import CodeArray, Coding
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.histogram_booster import Growth, HistogramBooster
+from shaff.trees.scaling import Scaling, ValueArray
 from shaff.values.boosting.linear_start import LinearStart
 from shaff.values.boosting.steps import CodedRows, FoldSteps, Learnt
 from shaff.values.categories import MeanTargets
@@ -47,10 +48,19 @@ class FoldColumns:
     Categories stay as they are where the booster splits on categories and they have rows enough,
     else it would fit their noise; otherwise they become mean targets of the booster's output,
     learnt from the training rows.
+
+    Parameters
+    ----------
+    data : Problem
+    fold : Fold
+    native : bool
+        Whether the booster splits on categories.
+    slopes : bool
+        Whether the leaves of the default booster are linear.
     """
 
-    def __init__(self, data: Problem, fold: Fold, native: bool) -> None:
-        self._data, self._fold, self.native = data, fold, native
+    def __init__(self, data: Problem, fold: Fold, native: bool, slopes: bool = False) -> None:
+        self._data, self._fold, self.native, self.slopes = data, fold, native, slopes
         self._means: dict[int, MeanTargets] = {}
         self._binned: dict[int, BinnedFold] = {}
         self.categorical = np.zeros(data.X.shape[1], dtype=bool)
@@ -112,11 +122,18 @@ class BinnedFold:
         Codes of all rows, training rows first.
     training : uint8 array of shape (n_columns, n_train)
         The training rows as trees are grown on them.
+    scaling : Scaling or None
+        Of the training rows, for linear leaves.
+    values, training_values : float32 arrays of the shapes of codes and training, or None
+        The rows by the scaling.
     """
 
     bins: Bins
     codes: CodeArray
     training: npt.NDArray[np.uint8]
+    scaling: Scaling | None = None
+    values: ValueArray | None = None
+    training_values: ValueArray | None = None
 
     @classmethod
     def of(cls, columns: FoldColumns, data: Problem, fold: Fold, output: int) -> BinnedFold:
@@ -124,8 +141,20 @@ class BinnedFold:
         train = columns.training(data.X[fold.train], output)
         weight = None if data.sample_weight is None else data.weight[fold.train]
         bins = Bins.of(train, columns.categorical, weight)
-        codes = bins.encode(np.vstack([train, columns.other(data.X[fold.test], output)]))
-        return cls(bins, codes, bins.as_bytes(codes[:, : len(train)]))
+        rows = np.vstack([train, columns.other(data.X[fold.test], output)])
+        codes = bins.encode(rows)
+        binned = cls(bins, codes, bins.as_bytes(codes[:, : len(train)]))
+        if not columns.slopes:
+            return binned
+        scaling = Scaling.of(train, columns.categorical, weight)
+        values = scaling.apply(rows)
+        own = np.ascontiguousarray(values[:, : len(train)])
+        return replace(binned, scaling=scaling, values=values, training_values=own)
+
+    @property
+    def training_rows(self) -> tuple[npt.NDArray[np.uint8], ValueArray | None]:
+        """The training rows as `Growth` takes them: in bins, and standardised."""
+        return self.training, self.training_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +252,7 @@ class BoostingFold:
         self.mean = self.train_weight @ y / self.train_weight.sum()
         self.codings: list[Coding] = []
         self._codes: list[CodeArray] = []
+        self._values: list[ValueArray | None] = []
         self._features = start.fold_features(data.X)
 
     def train_X(self, output: int) -> FloatArray:
@@ -233,7 +263,8 @@ class BoostingFold:
         """Trees for an output, none grown yet."""
         binned = self.columns.binned(output)
         weight = None if self.data.sample_weight is None else self.train_weight
-        return Growth(booster, binned.bins, binned.training, self.target(output), weight, seed)
+        rows, values = binned.training_rows
+        return Growth(booster, binned.bins, rows, self.target(output), weight, seed, values)
 
     def target(self, output: int) -> FloatArray:
         """What the booster is fitted to: the residual of the start on all columns."""
@@ -249,6 +280,10 @@ class BoostingFold:
             for ensemble, own in zip(ensembles, binned, strict=True)
         ]
         self._codes = [own.codes for own in binned]
+        self._values = [
+            own.values if ensemble.slope_ratio is not None else None
+            for ensemble, own in zip(ensembles, binned, strict=True)
+        ]
 
     def set_trees(self, ensembles: list[Ensemble]) -> None:
         """Set the trees to replay, one ensemble per output."""
@@ -258,6 +293,7 @@ class BoostingFold:
             coding.encode(np.vstack([self.train_X(k), self.columns.other(test, k)]))
             for k, coding in enumerate(self.codings)
         ]
+        self._values = [None] * len(ensembles)
 
     def start_residual(self, masks: BoolArray) -> FloatArray:
         """Residuals of the start, training rows first, shape (n_outputs, n_subsets, n_rows)."""
@@ -276,10 +312,18 @@ class BoostingFold:
         halves: Halves | None = None,
     ) -> None:
         """Replay trees, all of them by default; `residual` and `halves` are updated in place."""
-        for k, (coding, codes) in enumerate(zip(self.codings, self._codes, strict=True)):
-            half = None if halves is None else halves.output(k)
+        for k, coding in enumerate(self.codings):
             _replay(
-                coding, codes, self.train_weight, masks, residual[k], shrinkage, cancel, trees, half
+                coding,
+                self._codes[k],
+                self._values[k],
+                self.train_weight,
+                masks,
+                residual[k],
+                shrinkage,
+                cancel,
+                trees,
+                None if halves is None else halves.output(k),
             )
 
     def predict(
@@ -293,10 +337,19 @@ class BoostingFold:
     def new_rows(self, X: FloatArray) -> CodedRows:
         """Rows outside the data as `learn`'s steps take them."""
         linear = self.start.linear
+        seen = [self.columns.other(X, k) for k in range(len(self.codings))]
         return CodedRows(
-            [c.encode(self.columns.other(X, k)) for k, c in enumerate(self.codings)],
+            [coding.encode(own) for coding, own in zip(self.codings, seen, strict=True)],
+            [self._new_values(own, k) for k, own in enumerate(seen)],
             None if linear is None else linear.features(X),
         )
+
+    def _new_values(self, seen: FloatArray, output: int) -> ValueArray | None:
+        if self._values[output] is None:
+            return None
+        scaling = self.columns.binned(output).scaling
+        assert scaling is not None
+        return scaling.apply(seen)
 
     def learn(
         self,
@@ -312,16 +365,21 @@ class BoostingFold:
         `Halves`.
         """
         n_train, linear = len(self.fold.train), self.start.linear
-        weight, shrinkages = [self.train_weight], [shrinkage]
+        weight, share = [self.train_weight], [1.0]
         if halves:
             first = np.arange(n_train) < self.n_first
             weight += [self.train_weight * first, self.train_weight * ~first]
-            shrinkages += [shrinkage / 2] * 2
+            share += [0.5, 0.5]
         learnt = Learnt(
             self.codings,
             [np.ascontiguousarray(codes[:, :n_train]) for codes in self._codes],
+            [
+                None if values is None else self.columns.binned(k).training_values
+                for k, values in enumerate(self._values)
+            ],
             np.stack(weight),
-            np.array(shrinkages),
+            np.array(share),
+            shrinkage,
             np.ascontiguousarray(self.start_residual(masks)[:, :, :n_train]),
         )
         if linear is None:
@@ -333,6 +391,7 @@ class BoostingFold:
 def _replay(
     coding: Coding,
     codes: CodeArray,
+    values: ValueArray | None,
     train_weight: FloatArray,
     masks: BoolArray,
     residual: FloatArray,
@@ -359,4 +418,7 @@ def _replay(
         n_first=0 if halves is None else halves.n_first,
         half_train=None if halves is None else halves.train,
         half_test=None if halves is None else halves.test,
+        gain=ensemble.gain,
+        values=values,
+        slope_shrinkage=ensemble.slope_shrinkage(shrinkage),
     )

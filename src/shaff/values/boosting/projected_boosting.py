@@ -143,7 +143,8 @@ class ProjectedBoosting:
         self._estimator = estimator
         self._booster = default_booster(len(problem.X))
         native = estimator is None or boosters.takes_categories(estimator)
-        self._columns = [FoldColumns(problem, fold, native) for fold in self.folds]
+        slopes = self._booster.slope_ratio is not None
+        self._columns = [FoldColumns(problem, fold, native, slopes) for fold in self.folds]
         with one_blas_thread:
             if like is None:
                 self._choose_start(start)
@@ -408,7 +409,7 @@ class ProjectedBoosting:
         tasks = [(fold, k, growths[fold][k].without_rows(), n_trees) for fold, k in places]
         grown = run_tasks(grow_more, self._shared_bins, tasks, self._data.n_jobs)
         for (fold, k), growth in zip(places, grown, strict=True):
-            growths[fold][k] = growth.with_rows(self._columns[fold].binned(k).training)
+            growths[fold][k] = growth.with_rows(*self._columns[fold].binned(k).training_rows)
         return [growth.ensemble for growth in grown]
 
     def _fit_elsewhere(self) -> list[Ensemble]:

@@ -11,6 +11,7 @@ from shaff._util.threads import Cancel
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.subsets import Subsets
 from shaff.trees.coding import CodeArray, Coding
+from shaff.trees.scaling import ValueArray
 from shaff.values.boosting.linear_start import LinearStart
 
 
@@ -21,11 +22,14 @@ class CodedRows(NamedTuple):
     ----------
     codes : list of code arrays of shape (n_columns, n_rows)
         For the booster of each output.
+    values : list of float32 arrays of shape (n_columns, n_rows), or None
+        The same for linear leaves: None where they are constant.
     features : float array of shape (n_rows, n_features) or None
         Features of the linear start, if there is one.
     """
 
     codes: list[CodeArray]
+    values: list[ValueArray | None]
     features: FloatArray | None
 
 
@@ -34,19 +38,24 @@ class Learnt(NamedTuple):
 
     Parameters
     ----------
-    codings, codes : lists, one entry per output
-        The trees, and the training rows in their codes, shape (n_columns, n_train).
+    codings, codes, values : lists, one entry per output
+        The trees, and the training rows in their codes, shape (n_columns, n_train), and as linear
+        leaves take them: None where leaves are constant.
     weight : float array of shape (n_learners, n_train)
         Learners are the same trees with other weights of the training rows, such as halves of them.
-    shrinkage : float array of shape (n_learners,)
+    share : float array of shape (n_learners,)
+        How much of the training rows a learner has; it has as much of the shrinkage.
+    shrinkage : float
     residual : float array of shape (n_outputs, n_subsets, n_train)
         Residuals of the start.
     """
 
     codings: list[Coding]
     codes: list[CodeArray]
+    values: list[ValueArray | None]
     weight: FloatArray
-    shrinkage: FloatArray
+    share: FloatArray
+    shrinkage: float
     residual: FloatArray
 
 
@@ -75,10 +84,7 @@ class FoldSteps:
         self._start, self._n_learners = start, len(learnt.weight)
         words = Subsets.from_masks(masks).words
         self._steps = [
-            _learn(coding, codes, learnt, residual, words, n_trees, cancel)
-            for coding, codes, residual in zip(
-                learnt.codings, learnt.codes, learnt.residual, strict=True
-            )
+            _learn(learnt, output, words, n_trees, cancel) for output in range(len(learnt.codings))
         ]
 
     @property
@@ -91,8 +97,10 @@ class FoldSteps:
         n_rows, n_subsets = rows.codes[0].shape[1], self._steps[0].n_subsets
         out = np.empty((len(self._steps), self._n_learners, n_subsets, n_rows))
         out[:] = self._at_start(rows, n_rows)[:, None]
-        for steps, codes, part in zip(self._steps, rows.codes, out, strict=True):
-            _core.predict_boosting(steps, codes, part, cancel)
+        for steps, codes, values, part in zip(
+            self._steps, rows.codes, rows.values, out, strict=True
+        ):
+            _core.predict_boosting(steps, codes, part, cancel, values)
         return out.transpose(1, 0, 2, 3)
 
     def _at_start(self, rows: CodedRows, n_rows: int) -> FloatArray:
@@ -105,24 +113,25 @@ class FoldSteps:
 
 
 def _learn(
-    coding: Coding,
-    codes: CodeArray,
     learnt: Learnt,
-    residual: FloatArray,
+    output: int,
     words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]],
     n_trees: IntArray,
     cancel: Cancel,
 ) -> _core.BoostingSteps:
-    ensemble = coding.ensemble
+    coding, ensemble = learnt.codings[output], learnt.codings[output].ensemble
     return _core.learn_boosting(
         **coding.nodes,
         tree_offset=ensemble.tree_offset,
-        codes=codes,
+        codes=learnt.codes[output],
         weight=learnt.weight,
         subsets=words,
         learning_rate=ensemble.learning_rate,
-        shrinkage=learnt.shrinkage,
+        shrinkage=learnt.share * learnt.shrinkage,
         n_trees=n_trees,
-        residual=residual,
+        residual=learnt.residual[output],
         cancel=cancel,
+        gain=ensemble.gain,
+        values=learnt.values[output],
+        slope_shrinkage=learnt.share * ensemble.slope_shrinkage(learnt.shrinkage),
     )
