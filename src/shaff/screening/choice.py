@@ -208,7 +208,7 @@ class Scout:
     def gains(self, rows: IntArray, y: FloatArray, seed: int) -> FloatArray:
         """Return shares of the columns in the split gains of boosters on some rows, summed over
         the outputs."""
-        booster = default_booster(len(rows), SCOUT_RATE, SCOUT_LEAVES)
+        booster = default_booster(len(rows), SCOUT_RATE, SCOUT_LEAVES, slopes=False)
         own = np.ascontiguousarray(self._rows[:, rows])
         gains = np.zeros(len(own))
         for k, target in enumerate(y[rows].T):

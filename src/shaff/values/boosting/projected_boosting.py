@@ -36,9 +36,9 @@ StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
 SCALES: tuple[Scale, ...] = ("linear", "normal_scores", "quadratic")
 # Shorter stages stop on noise, longer ones grow trees for nothing; scouts that are shorter or see
 # fewer rows choose a wrong start (`benchmarks.values` for errors and times).
-STAGE_TREES = 50
-MAX_TREES = 500
-SCOUT_TREES = 50
+STAGE_TREES = 25
+MAX_TREES = 400
+SCOUT_TREES = 30
 SCOUT_LEARNING_RATE = 0.2
 SCOUT_ROWS = 500
 # Held-out rows that choose the shrinkage. Fewer choose by luck, more take time
@@ -52,7 +52,7 @@ MIN_IMPROVEMENT = 2e-4
 PATIENCE = 100
 # Leaves of a scout for small trees; trees of one that is asked again.
 # Without them rare classes and late signals are lost (`benchmarks.data`, `benchmarks.truth`).
-FEW_LEAVES, PATIENT_TREES = 6, 150
+FEW_LEAVES, PATIENT_TREES = 4, 150
 # Less shrinkage overfits small subsets, more shrinks the effects (`benchmarks.values`).
 SHRINKAGES = (1.0, 3.0, 10.0, 30.0)
 GROWING_SHRINKAGE = 3.0
@@ -292,7 +292,7 @@ class ProjectedBoosting:
         self.start_ = best if name == "auto" else name
         chosen = scouts[self.start_]
         self._trees_help = self._improves(grown[self.start_], bare[self.start_], chosen)
-        self._patience = STAGE_TREES
+        self._patience = 2 * STAGE_TREES
         if self._estimator is None:
             self._look_again(starts[self.start_], grown[self.start_], bare[self.start_])
         self._models = self._new_models(starts[self.start_])
