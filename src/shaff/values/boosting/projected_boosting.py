@@ -123,6 +123,7 @@ class ProjectedBoosting:
     """
 
     shrinkage_: float
+    _booster: HistogramBooster
 
     def __init__(
         self,
