@@ -6,6 +6,7 @@ import heapq
 from math import ceil
 
 import numpy as np
+from projection_oracle import step_of
 
 MASK = 2**64 - 1
 SUPPORT = 10
@@ -51,8 +52,21 @@ def left_sides(bins, n_bins, categorical, residual, weight):
         yield from (set(order[len(order) - 1 - k :]) for k in range(middle - 1))
 
 
-def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree):
-    """Splits (node, column, bins that go left) in order, and what each row steps by."""
+def slope_columns(splits, gains, categorical):
+    """Up to three numeric columns, those of the largest gains first."""
+    total = {}
+    # Ties are broken by the order of the nodes, not by that in which they were split.
+    for (_, j, _), gain in sorted(zip(splits, gains, strict=True), key=lambda part: part[0][0]):
+        if not categorical[j]:
+            total[j] = total.get(j, 0.0) + gain
+    return sorted(total, key=total.get, reverse=True)[:3]
+
+
+def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree, values=None):
+    """Splits (node, column, bins that go left) in order, and what each row steps by.
+
+    With values, shape (n_columns, n_rows), leaves are linear in them.
+    """
 
     def score(rows):
         return (weight[rows] @ residual[rows]) ** 2 / (weight[rows].sum() + booster.shrinkage)
@@ -79,10 +93,11 @@ def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree):
         else:
             leaves.append((rows, node))
 
-    open_leaves, leaves, splits, n_nodes = [], [], [], 1
+    open_leaves, leaves, splits, gains, n_nodes = [], [], [], [], 1
     push(0, np.arange(len(residual)), 0.0)
     while open_leaves:
-        _, node, rows, j, left = heapq.heappop(open_leaves)
+        loss, node, rows, j, left = heapq.heappop(open_leaves)
+        gains.append(-loss)
         goes = np.isin(bins[j, rows], list(left))
         splits.append((node, j, goes.sum()))
         sides = [(rows[goes], n_nodes), (rows[~goes], n_nodes + 1)]
@@ -93,8 +108,11 @@ def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree):
         for side, number in sides:
             push(number, side, score(side))
     step = np.zeros(len(residual))
+    columns = [] if values is None else slope_columns(splits, gains, categorical)
+    x = np.zeros((len(residual), 0)) if values is None else values[columns].T.astype(float)
+    slope_shrinkage = (booster.slope_ratio or 0.0) * booster.shrinkage
     for rows, node in leaves:
         if node > 0:
-            total = weight[rows].sum() + booster.shrinkage
-            step[rows] = booster.learning_rate * (weight[rows] @ residual[rows]) / total
+            own = step_of(x[rows], residual[rows], weight[rows], booster.shrinkage, slope_shrinkage)
+            step[rows] = booster.learning_rate * own(x[rows])
     return splits, step

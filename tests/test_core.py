@@ -367,6 +367,9 @@ def test_steps_are_of_a_size(wrong):
         ({"max_leaf_nodes": 1}, "a leaf needs a row, and a tree two leaves"),
         ({"n_trees": 2**40}, "too many nodes"),
         ({"cancel": np.zeros(0, dtype=np.uint8)}, "cancel flag is empty"),
+        ({"values": np.zeros((1, 3), dtype=np.float32)}, "values must be"),
+        ({"values": np.full((1, 4), np.inf, dtype=np.float32)}, "a value is not finite"),
+        ({"values": np.zeros((1, 4), dtype=np.float32)}, "slopes is not positive"),
     ],
 )
 def test_wrong_rows_grow_no_trees(wrong, message):
@@ -382,6 +385,26 @@ def test_growing_writes_to_no_copy_and_can_be_cancelled():
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
         pool.submit(_core.grow_trees, **arguments).result()
     assert_array_equal(arguments["residual"], [1, 1, -1, -1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"values": np.zeros((1, 2), dtype=np.float32)}, "values must be"),
+        ({"values": np.full((1, 3), np.nan, dtype=np.float32)}, "a value is not finite"),
+        ({"slope_shrinkage": 0.0}, "slopes is not positive"),
+        ({"slope_shrinkage": np.nan}, "slopes is not positive"),
+        ({"gain": None}, "need the gain of each node"),
+        ({"gain": np.ones(5)}, "need the gain of each node"),
+        ({"gain": np.full(6, np.nan)}, "a gain is not finite"),
+    ],
+)
+def test_linear_steps_have_what_they_need(wrong, message):
+    linear = {"values": np.zeros((1, 3), dtype=np.float32), "slope_shrinkage": 1.0,
+              "gain": np.ones(6)}  # fmt: skip
+    _core.replay_boosting(**replay_arguments(**linear))
+    with pytest.raises(ValueError, match=message):
+        _core.replay_boosting(**replay_arguments(**linear | wrong))
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """The booster that shaff grows itself: against scikit-learn's, and against a plain oracle."""
 
+import pickle
 import threading
 
 import numpy as np
 import pytest
 from growing_oracle import grow_tree
 from numpy.testing import assert_allclose, assert_array_equal
+from projection_oracle import replay
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shaff.errors import InputError
@@ -13,6 +15,7 @@ from shaff.trees.binning import MAX_BINS, Bins
 from shaff.trees.boosters import read_ensemble
 from shaff.trees.ensemble import LEAF
 from shaff.trees.histogram_booster import Growth, HistogramBooster
+from shaff.trees.scaling import Scaling
 
 CATEGORICAL = np.array([False, True, False, False, True, False])
 
@@ -32,9 +35,10 @@ def table(seed, n=400, *, missing=True, categories=True, weights=False):
 
 
 def growth(booster, X, y, categorical=None, weight=None, seed=0):
-    none = np.zeros(X.shape[1], dtype=bool)
-    bins = Bins.of(X, none if categorical is None else categorical, weight)
-    return Growth(booster, bins, bins.as_bytes(bins.encode(X)), y, weight, seed)
+    categorical = np.zeros(X.shape[1], dtype=bool) if categorical is None else categorical
+    bins = Bins.of(X, categorical, weight)
+    values = Scaling.of(X, categorical, weight).apply(X)
+    return Growth(booster, bins, bins.as_bytes(bins.encode(X)), y, weight, seed, values)
 
 
 def tree_nodes(ensemble, node):
@@ -77,18 +81,20 @@ def test_trees_are_those_of_scikit_learn(missing, categories, weights):
         assert_allclose(found.column_gains(), expected.column_gains(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("slope_ratio", [None, 0.5])
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.7])
-def test_trees_on_some_of_the_columns_are_those_of_the_oracle(share, weights):
+def test_trees_on_some_of_the_columns_are_those_of_the_oracle(share, weights, slope_ratio):
     X, y, categorical, weight = table(7, n=150, weights=weights)
-    booster = HistogramBooster(0.3, 7, 4, 1.5, share)
-    found = growth(booster, X, y, categorical, weight, seed=2**63 + 5).grow(6)
-    bins = Bins.of(X, categorical, weight)
+    booster = HistogramBooster(0.3, 7, 4, 1.5, share, slope_ratio)
+    growing = growth(booster, X, y, categorical, weight, seed=2**63 + 5)
+    found, bins = growing.grow(6), Bins.of(X, categorical, weight)
+    values = None if slope_ratio is None else Scaling.of(X, categorical, weight).apply(X)
     rows, weight = bins.as_bytes(bins.encode(X)), np.ones(len(y)) if weight is None else weight
     residual = y - np.average(y, weights=weight)
     for tree, first in enumerate(found.tree_offset[:-1]):
         splits, step = grow_tree(
-            rows, bins.n_bins, categorical, residual, weight, booster, 2**63 + 5, tree
+            rows, bins.n_bins, categorical, residual, weight, booster, 2**63 + 5, tree, values
         )
         for node, column, n_left in splits:
             assert found.feature[first + node] == column
@@ -96,12 +102,73 @@ def test_trees_on_some_of_the_columns_are_those_of_the_oracle(share, weights):
         n_splits = (found.feature[first : found.tree_offset[tree + 1]] != LEAF).sum()
         assert n_splits == len(splits)
         residual = residual - step
-    assert_allclose(y - found.predict(X), residual, atol=1e-10)
+    assert_allclose(growing.residual, residual, atol=1e-10)
 
 
-def test_growing_goes_on_from_where_it_was():
+@pytest.mark.parametrize("slope_ratio", [None, 1.0])
+def test_residuals_are_those_of_the_replay_on_all_columns(slope_ratio):
+    X, y, categorical, weight = table(3, weights=True)
+    booster = HistogramBooster(0.3, 6, 5, 2.0, slope_ratio=slope_ratio)
+    growing = growth(booster, X, y, categorical, weight)
+    ensemble, start = growing.grow(8), y - np.average(y, weights=weight)
+    values = None if slope_ratio is None else Scaling.of(X, categorical, weight).apply(X)
+    replayed = replay(ensemble, X, start, len(y), weight, set(range(6)), 0.3, 2.0,
+                      values=values, slope_shrinkage=ensemble.slope_shrinkage(2.0))  # fmt: skip
+    assert_allclose(growing.residual, replayed, atol=1e-10)
+    if slope_ratio is None:
+        assert_allclose(y - ensemble.predict(X), replayed, atol=1e-10)
+
+
+def test_linear_leaves_follow_a_line_that_constant_ones_cut_into_steps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = X[:, 0] * (X[:, 1] > 0)
+    left = []
+    for slope_ratio in (None, 0.1):
+        booster = HistogramBooster(0.5, 4, slope_ratio=slope_ratio)
+        growing = growth(booster, X, y)
+        growing.grow(10)
+        left.append(np.mean(growing.residual**2))
+    assert left[1] < 0.1 * left[0]
+
+
+def test_trees_with_linear_leaves_do_not_predict_by_themselves():
     X, y, categorical, _ = table(1)
-    booster = HistogramBooster(max_features=0.5)
+    with pytest.raises(InputError, match="linear leaves"):
+        growth(HistogramBooster(slope_ratio=1.0), X, y, categorical).grow(1).predict(X)
+
+
+def test_leaves_are_constant_without_values():
+    X, y, categorical, _ = table(1)
+    bins = Bins.of(X, categorical)
+    rows = bins.as_bytes(bins.encode(X))
+    plain, linear = (
+        Growth(HistogramBooster(slope_ratio=ratio), bins, rows, y).grow(3) for ratio in (None, 1.0)
+    )
+    assert linear.slope_ratio is None
+    assert_array_equal(linear.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("slope_ratio", [None, 1.0])
+def test_growth_goes_on_where_the_rows_are(slope_ratio):
+    """It is sent without its rows, and comes back without them."""
+    X, y, categorical, _ = table(1)
+    booster = HistogramBooster(max_features=0.5, slope_ratio=slope_ratio)
+    here, there = (growth(booster, X, y, categorical, seed=3) for _ in range(2))
+    whole = here.grow(6)
+    there.grow(3)
+    light = pickle.dumps(there.without_rows())
+    assert len(light) < X.nbytes
+    bins, values = Bins.of(X, categorical), Scaling.of(X, categorical).apply(X)
+    back = pickle.loads(light).with_rows(bins.as_bytes(bins.encode(X)), values)
+    assert_array_equal(back.grow(3).value, whole.value)
+    assert_array_equal(back.residual, here.residual)
+
+
+@pytest.mark.parametrize("slope_ratio", [None, 1.0])
+def test_growing_goes_on_from_where_it_was(slope_ratio):
+    X, y, categorical, _ = table(1)
+    booster = HistogramBooster(max_features=0.5, slope_ratio=slope_ratio)
     once, twice = (growth(booster, X, y, categorical, seed=3) for _ in range(2))
     whole = once.grow(9)
     twice.grow(4)
@@ -156,15 +223,16 @@ def test_copies_of_a_column_share_alike():
     assert 0.4 < gains[0] / (gains[0] + gains[2]) < 0.6
 
 
-def test_whole_weights_count_as_repeated_rows():
+@pytest.mark.parametrize("slope_ratio", [None, 1.0])
+def test_whole_weights_count_as_repeated_rows(slope_ratio):
     X, y, categorical, weight = table(5, categories=False, weights=True)
     repeated = np.repeat(np.arange(len(y)), weight.astype(int))
     # Leaves of one row: their least number is of rows, whatever these weigh.
-    booster = HistogramBooster(min_samples_leaf=1)
-    weighted = growth(booster, X, y, categorical, weight).grow(8)
-    plain = growth(booster, X[repeated], y[repeated], categorical).grow(8)
-    assert_array_equal(weighted.feature, plain.feature)
-    assert_allclose(weighted.predict(X), plain.predict(X), atol=1e-9)
+    booster = HistogramBooster(min_samples_leaf=1, slope_ratio=slope_ratio)
+    weighted = growth(booster, X, y, categorical, weight)
+    plain = growth(booster, X[repeated], y[repeated], categorical)
+    assert_array_equal(weighted.grow(8).feature, plain.grow(8).feature)
+    assert_allclose(weighted.residual[repeated], plain.residual, atol=1e-6 if slope_ratio else 1e-9)
 
 
 def test_nothing_to_split():

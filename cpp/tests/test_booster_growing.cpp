@@ -15,8 +15,11 @@ struct Table {
   std::vector<std::int32_t> n_bins;
   std::vector<std::uint8_t> categorical;
   std::vector<double> weight, residual;
+  std::vector<float> values = {};
 
-  shaff::BinnedRows view() const { return {bins, n_bins, categorical, weight, residual.size()}; }
+  shaff::BinnedRows view() const {
+    return {bins, n_bins, categorical, weight, residual.size(), values};
+  }
 };
 
 const shaff::GrowingOptions kOptions{1.0, 0.0, 1.0, 1, 2, 0, 1, 0};
@@ -112,6 +115,22 @@ void check_growth_goes_on() {
   CHECK(std::equal(rest.value.rbegin(), rest.value.rend(), whole.value.rbegin()));
 }
 
+// A jump by column 0, and a line along column 1 on each side of it: only columns of the tree have
+// slopes.
+void check_linear_leaves(bool split_on_line) {
+  Table table{{}, {2, 8}, {0, 0}, {}, {}};
+  for (std::uint8_t i = 0; i < 64; ++i) table.bins.push_back(i % 2);
+  for (std::uint8_t i = 0; i < 64; ++i) table.bins.push_back(i / 8);
+  for (std::size_t i = 0; i < 128; ++i) table.values.push_back(static_cast<float>(table.bins[i]));
+  for (std::size_t i = 0; i < 64; ++i)
+    table.residual.push_back(table.bins[i] * 100.0 + table.bins[64 + i]);
+  const std::size_t n_leaves = split_on_line ? 4 : 2;
+  const shaff::GrownTrees trees = grow(table, {1.0, 0.0, 1.0, 1, n_leaves, 0, 1, 0, 1e-9});
+  CHECK(trees.feature[0] == 0 && near(trees.value[1], split_on_line ? 0 : 3.5));
+  const double left_over = std::abs(table.residual[0]);
+  CHECK(split_on_line ? left_over < 1e-6 : near(left_over, 3.5));
+}
+
 void check_interruption() {
   Table table = random_table(100, 4);
   shaff::GrownTrees trees;
@@ -139,6 +158,8 @@ int main() {
   check_rules(false);
   check_rules(true);
   check_growth_goes_on();
+  check_linear_leaves(false);
+  check_linear_leaves(true);
   check_interruption();
   check_nothing_to_split();
 }

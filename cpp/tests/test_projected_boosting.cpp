@@ -143,6 +143,91 @@ void check_many_cells() {
     expect_near(both[kRows + k], -static_cast<double>(k), "held out, in its row's cell");
 }
 
+// A stump on column 0, whose left side has 16 training rows at -1 and 1, eight in each half, and
+// whose right side has four, too few for a slope. Two rows are held out: far out on the left, and
+// on the right.
+struct Line {
+  std::vector<std::int32_t> feature{0, -1, -1}, left{1, 0, 0}, right{2, 0, 0};
+  std::vector<std::uint16_t> threshold{0, 0, 0};
+  std::vector<std::uint8_t> missing_left{0, 0, 0};
+  std::vector<std::int32_t> category_set{-1, -1, -1};
+  std::vector<std::int64_t> set_offset{0}, tree_offset{0, 3};
+  std::vector<double> gain{1, 0, 0}, weight, residual;
+  std::vector<std::uint16_t> codes;
+  std::vector<float> values;
+
+  Line() {
+    for (std::size_t i = 0; i < 20; ++i) {
+      const bool is_right = i % 10 >= 8;
+      const float x = i % 2 ? 1.0f : -1.0f;
+      add(is_right, x, is_right ? 5.0 : 3 + 2 * x);
+    }
+    weight.assign(20, 1.0);
+    add(false, 4.0f, 0.0);
+    add(true, 4.0f, 0.0);
+  }
+
+  void add(bool is_right, float x, double target) {
+    codes.push_back(is_right);
+    values.push_back(x);
+    residual.push_back(target);
+  }
+  shaff::BoostedTrees trees() const {
+    return {feature,      threshold,  left, right,       missing_left,
+            category_set, set_offset, {},   tree_offset, gain};
+  }
+  shaff::BoostingRows rows() const { return {codes, weight, 22, values}; }
+};
+
+// 16 rows of mean 3 and slope 2, of which the shrinkages leave 16 / 20 and 16 / 18; the halves have
+// half of everything.
+const double kMean = 0.5 * 3 * 16 / 20, kSlope = 0.5 * 2 * 16 / 18, kRight = 0.5 * 5 * 4 / 8;
+
+void check_linear_steps() {
+  const Line line;
+  const std::vector<std::uint64_t> subsets{1, 0};
+  std::vector<double> residual = line.residual, train, test(2 * 2 * 2);
+  residual.insert(residual.end(), line.residual.begin(), line.residual.end());
+  std::vector<double> alone = residual;
+  for (int u = 0; u < 2; ++u)
+    train.insert(train.end(), line.residual.begin(), line.residual.begin() + 20);
+  shaff::replay_boosting(line.trees(), line.rows(), subsets, 1, {0.5, 4.0, 2.0}, residual,
+                         {10, train, test}, [] { return false; });
+  expect_near(residual[1], 5 - kMean - kSlope, "a line, training row");
+  expect_near(residual[8], 5 - kRight, "too few rows for a slope");
+  expect_near(residual[20], -kMean - kSlope, "a line, not extrapolated");
+  expect_near(residual[21], -kRight, "held out, too few rows for a slope");
+  expect_near(residual[22], 1 - 0.5 * 68 / 24, "no column, no slope");
+  expect_near(train[10], 1 - kMean + kSlope, "a line, by a half");
+  for (const std::size_t half : {0, 2}) expect_near(test[half], residual[20], "a line, by halves");
+  shaff::replay_boosting(line.trees(), line.rows(), subsets, 1, {0.5, 4.0, 2.0}, alone, {},
+                         [] { return false; });
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    expect_near(alone[i], residual[i], "a line, without halves");
+}
+
+// The held-out rows of the line as rows that come later, by all rows and by a half.
+void check_linear_learners() {
+  const Line line;
+  const std::vector<std::uint64_t> subsets{1};
+  std::vector<double> weight(40, 1.0);
+  std::fill_n(weight.begin() + 20, 10, 0.0);
+  const std::vector<double> shrinkage{4.0, 2.0}, slope_shrinkage{2.0, 1.0};
+  const std::vector<std::int64_t> n_trees{1};
+  const auto steps = shaff::learn_boosting(
+      line.trees(), {std::span(line.codes).first(20), 20, std::span(line.values).first(20)},
+      {weight, shrinkage, slope_shrinkage}, 0.5, subsets, 1, n_trees,
+      std::span(line.residual).first(20), [] { return false; });
+  const std::vector<std::uint16_t> codes{0, 1};
+  const std::vector<float> values{4.0f, 4.0f};
+  std::vector<double> out(2 * 2);
+  steps->predict(codes, values, 2, out, [] { return false; });
+  for (const std::size_t learner : {0, 2}) {
+    expect_near(out[learner], kMean + kSlope, "a later row, not extrapolated");
+    expect_near(out[learner + 1], kRight, "a later row without a slope");
+  }
+}
+
 void check_interruption() {
   const Example example;
   const shaff::BoostingRows rows{kCodes, kWeight, 6};
@@ -193,5 +278,7 @@ int main() {
   check_many_cells();
   check_interruption();
   check_steps();
+  check_linear_steps();
+  check_linear_learners();
   return failures == 0 ? 0 : 1;
 }

@@ -64,19 +64,20 @@ void check_same_as_alone() {
   }
 }
 
-void check_same_trees_as_alone() {
+void check_same_trees_as_alone(bool linear) {
   std::vector<std::uint8_t> bins;
   std::mt19937 rng(1);
   for (std::size_t k = 0; k < kRows * kColumns; ++k)
     bins.push_back(static_cast<std::uint8_t>(rng() % 51));
   const std::vector<std::int32_t> n_bins(kColumns, 50);
   const std::vector<std::uint8_t> categorical{0, 1, 0, 0};
-  const shaff::BinnedRows rows{bins, n_bins, categorical, {}, kRows};
+  const std::vector<float> values(linear ? bins.begin() : bins.end(), bins.end());
+  const shaff::BinnedRows rows{bins, n_bins, categorical, {}, kRows, values};
   const auto grow = [&] {
     std::vector<double> residual(kRows);
     for (std::size_t i = 0; i < kRows; ++i) residual[i] = bins[i];
     shaff::GrownTrees trees;
-    CHECK(shaff::grow_trees(rows, {0.1, 1.0, 0.5, 5, 8, 0, 10, 3}, residual, trees,
+    CHECK(shaff::grow_trees(rows, {0.1, 1.0, 0.5, 5, 8, 0, 10, 3, 1.0}, residual, trees,
                             [] { return false; }));
     return residual;
   };
@@ -126,6 +127,7 @@ void check_cancel() {
 
 int main() {
   check_same_as_alone();
-  check_same_trees_as_alone();
+  check_same_trees_as_alone(false);
+  check_same_trees_as_alone(true);
   check_cancel();
 }

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.typing import BoolArray, FloatArray, IntArray, WordArray
+from shaff.errors import InputError
 
 Int32Array = npt.NDArray[np.int32]
 LEAF = -1
@@ -241,7 +242,7 @@ class Ensemble:
         True
         """
         if self.slope_ratio is not None:
-            raise NotImplementedError("Linear leaves are known to replays only, not to the trees.")
+            raise InputError("Trees with linear leaves are replayed, they keep no predictions.")
         data = self.as_read(X)
         total = np.full(len(data), self.base_score)
         for root in self.tree_offset[:-1]:

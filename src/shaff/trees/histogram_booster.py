@@ -81,6 +81,13 @@ class Growth:
         Decides, with the numbers of tree and node, which columns a node looks at.
     values : float32 array of shape (n_columns, n_rows) or None
         The rows by `Scaling`, for linear leaves; without them leaves are constant.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The trees so far.
+    residual : float array of shape (n_rows,)
+        What they leave of y.
     """
 
     def __init__(
@@ -97,7 +104,7 @@ class Growth:
         self._values = None if booster.slope_ratio is None else values
         self._weight = np.zeros(0) if weight is None else np.ascontiguousarray(weight)
         base = float(np.average(y, weights=weight))
-        self._residual = np.asarray(y - base, dtype=np.float64)
+        self.residual = np.asarray(y - base, dtype=np.float64)
         self.ensemble = replace(
             bins.no_trees(),
             base_score=base,
@@ -122,7 +129,7 @@ class Growth:
             self.ensemble.n_trees,
             n_trees,
             self._seed,
-            self._residual,
+            self.residual,
             np.zeros(1, dtype=np.uint8) if cancel is None else cancel,
             self._values,
             self.ensemble.slope_shrinkage(booster.shrinkage),
@@ -133,7 +140,7 @@ class Growth:
     def with_rows(self, rows: npt.NDArray[np.uint8], values: ValueArray | None) -> Growth:
         """The same growth on these rows; it goes on by itself."""
         other = copy.copy(self)
-        other._rows, other._residual = rows, self._residual.copy()
+        other._rows, other.residual = rows, self.residual.copy()
         other._values = None if self.ensemble.slope_ratio is None else values
         return other
 

@@ -28,9 +28,9 @@ class Scaling:
     --------
     >>> import numpy as np
     >>> from shaff.trees.scaling import Scaling
-    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 7.0]])
-    >>> Scaling.of(X, np.array([False, True])).apply(X).tolist()
-    [[-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> X = np.array([[1.0], [3.0], [np.nan], [1e6]])
+    >>> Scaling.of(X[:3], np.array([False])).apply(X).tolist()
+    [[-1.0, 1.0, 0.0, 6.0]]
     """
 
     mean: FloatArray

@@ -123,6 +123,7 @@ class ProjectedBoosting:
     """
 
     shrinkage_: float
+    _booster: HistogramBooster
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class ProjectedBoosting:
         self._set_up(problem)
         self.early_stopping = early_stopping
         self._estimator = estimator
-        self._booster = default_booster(len(problem.X))
+        self._booster = default_booster(len(problem.X)) if like is None else like._booster
         native = estimator is None or boosters.takes_categories(estimator)
         slopes = self._booster.slope_ratio is not None
         self._columns = [FoldColumns(problem, fold, native, slopes) for fold in self.folds]
@@ -299,7 +300,7 @@ class ProjectedBoosting:
 
     def _start_like(self, other: ProjectedBoosting) -> None:
         """Take over what another run has chosen, without scouts of its own."""
-        self.start_, self.gains, self._booster = other.start_, other.gains, other._booster
+        self.start_, self.gains = other.start_, other.gains
         starts = [Start() for _ in self.folds]
         if self.start_ != "constant":
             _, starts = self._best_linear((self.start_,))
