@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from shaff import _core
-from shaff._util.threads import run_in_threads
+from shaff._util.threads import n_threads, run_in_threads
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -198,7 +197,7 @@ class ProjectedForest:
     def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
         per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
         by_memory = max(1, _CELLS_PER_TASK // per_subset)
-        by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
+        by_jobs = -(-len(columns) // n_threads(self.n_jobs))
         size = min(_SUBSETS_PER_TASK, by_memory, max(1, by_jobs))
         return [columns[start : start + size] for start in range(0, len(columns), size)]
 
