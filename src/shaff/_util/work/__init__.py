@@ -86,12 +86,13 @@ def current_engine() -> Engine | None:
     return None if in_task() else _current.get()
 
 
-def in_blocks(n_things: int) -> list[range]:
+def in_blocks(n_things: int, in_threads: int | None = None) -> list[range]:
     """So many things as tasks of about the same size: one each for threads, which take the next
-    when they are done; for workers elsewhere two blocks each, since every task is a message."""
+    when they are done, or so many blocks as they are to have; for workers elsewhere two blocks
+    each, since every task is a message."""
     engine = current_engine()
-    n_blocks = n_things if engine is None else min(n_things, 2 * engine.n_workers)
-    edges = np.linspace(0, n_things, n_blocks + 1).astype(int)
+    wanted = (in_threads or n_things) if engine is None else 2 * engine.n_workers
+    edges = np.linspace(0, n_things, min(n_things, wanted) + 1).astype(int)
     return [range(a, b) for a, b in pairwise(edges.tolist())]
 
 
