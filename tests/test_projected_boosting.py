@@ -301,11 +301,14 @@ def test_new_rows_are_predicted_like_held_out_ones(start):
 
 def test_same_bits_for_any_number_of_jobs():
     X, y = messy_data()
-    problems = [Problem.of(X, y, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2, 3)]
-    results = [ProjectedBoosting(problem).values(HALF, influences=True) for problem in problems]
-    for other in results[1:]:
+    problems = [Problem.of(X, y, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2, 3, 16)]
+    games = [ProjectedBoosting(problem) for problem in problems]
+    results = [game.values(HALF, influences=True) for game in games]
+    new = games[0].predict(HALF, X[:50] + 0.1)
+    for game, other in zip(games[1:], results[1:], strict=True):
         np.testing.assert_array_equal(results[0].v, other.v)
         np.testing.assert_array_equal(results[0].influences, other.influences)
+        np.testing.assert_array_equal(new, game.predict(HALF, X[:50] + 0.1))
 
 
 def test_linear_start_equals_ridge_on_the_subset():

@@ -11,7 +11,14 @@ import pytest
 from test_core import long_growth
 
 from shaff import ShapleyEffects, _core
-from shaff._util.threads import FALSE_ALARM, n_threads, run_in_threads, thread_pool
+from shaff._util.threads import (
+    FALSE_ALARM,
+    block_size,
+    n_threads,
+    recorder,
+    run_in_threads,
+    thread_pool,
+)
 from shaff._util.work import current_engine, engaged
 from shaff.datasets import experiment_1a
 
@@ -253,6 +260,30 @@ def test_fits_inside_of_joblib(backend):
     fits = (joblib.delayed(bits)(seed=seed) for seed in range(2))
     assert joblib.Parallel(n_jobs=2, backend=backend)(fits) == here
     assert own_threads() == []
+
+
+def test_blocks_fill_the_threads_but_no_more():
+    """A task costs some subsets besides its own: many threads do not mean one subset each."""
+    sizes = [block_size(64, 5, n_jobs, most=64) for n_jobs in (1, 5, 10, 40)]
+    assert sizes == [64, 64, 32, 8]
+    assert block_size(1000, 1, 1, most=64) == 63  # 16 blocks, as few as there may be
+    assert block_size(0, 5, 2, most=64) == 1
+
+
+def test_a_recorder_runs_calls_of_several_tasks_in_place_of_threads():
+    seen = []
+
+    def record(function, tasks):
+        seen.append(len(tasks))
+        return [function(*task) for task in tasks]
+
+    token = recorder.set(record)
+    try:
+        found = [run_in_threads(threading.get_ident, [()] * n, 2) for n in (1, 3)]
+    finally:
+        recorder.reset(token)
+    assert seen == [3]
+    assert set(found[0] + found[1]) == {threading.get_ident()}
 
 
 def test_what_threads_warn_of_is_passed_on_but_for_false_alarms():

@@ -23,6 +23,9 @@ Tasks = Sequence[tuple[Any, ...]]
 Recorder = Callable[[Callable[..., Any], Tasks], list[Any]]
 # scikit-learn says so in one thread while another, inside it, has emptied the filters for a moment.
 FALSE_ALARM = "`sklearn.utils.parallel.delayed` should be used with"
+# What a task of several subsets takes besides, in the time that one more subset takes. Less, and
+# work is cut for threads that it does not pay for; more, and some have none (`benchmarks.chain`).
+PREPARATION = 3
 # Seconds after which a waiting thread looks for Ctrl-C.
 LOOK_UP = 0.2
 
@@ -167,6 +170,36 @@ def n_threads(n_jobs: int | None) -> int:
         return int(effective_n_jobs(n_jobs))
     with parallel_config(backend="threading"):
         return int(effective_n_jobs(n_jobs))
+
+
+def block_size(n_subsets: int, n_times: int, n_jobs: int | None, most: int) -> int:
+    """How many subsets make a task, so that threads are soon done and do little twice.
+
+    Parameters
+    ----------
+    n_subsets : int
+    n_times : int
+        Tasks that each subset is part of, such as one a fold.
+    n_jobs : int or None
+        See `n_threads`.
+    most : int
+        The largest size.
+
+    Examples
+    --------
+    >>> from shaff._util.threads import block_size
+    >>> [block_size(60, 5, n_jobs, most=64) for n_jobs in (1, 2, 16)]
+    [60, 30, 20]
+    """
+    n_workers = n_threads(n_jobs)
+
+    def cost(size: int) -> float:
+        n_tasks = n_times * -(-n_subsets // size)
+        slowest = -(-n_tasks // n_workers) * (PREPARATION + size)
+        # Cores may have other work: what all threads take counts too.
+        return slowest + (n_tasks * PREPARATION + n_times * n_subsets) / n_workers
+
+    return min(range(max(1, min(n_subsets, most)), 0, -1), key=cost)
 
 
 @contextmanager
