@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import shaff.fitting.fit
 from shaff import ShapleyEffects
-from shaff._util.threads import FALSE_ALARM, one_blas_thread, run_in_threads
+from shaff._util.threads import one_blas_thread
 from shaff.fitting.evaluator import CHUNK, Evaluator
 from shaff.protocols import Values
 from shaff.subsets import Subsets
@@ -215,16 +215,3 @@ def test_the_first_of_two_fits_to_end_lets_go_of_no_thread_pool():
         other.join()
         assert during == [{1}]
         assert blas() == {2}
-
-
-def test_what_threads_warn_of_is_passed_on_but_for_false_alarms():
-    """Fitting boosters side by side makes scikit-learn warn of nothing, now and then."""
-
-    def task(message):
-        warnings.warn(message, UserWarning, stacklevel=1)
-
-    filters = list(warnings.filters)
-    with pytest.warns(UserWarning, match="true") as caught:
-        run_in_threads(task, [(FALSE_ALARM + " …",), ("true",)], 2, np.zeros(1, np.uint8))
-    assert [str(w.message) for w in caught] == ["true"]
-    assert list(warnings.filters) == filters

@@ -5,75 +5,281 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ContextDecorator, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ContextDecorator, contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import threadpoolctl
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 Cancel = npt.NDArray[np.uint8]
+Tasks = Sequence[tuple[Any, ...]]
+Recorder = Callable[[Callable[..., Any], Tasks], list[Any]]
 # scikit-learn says so in one thread while another, inside it, has emptied the filters for a moment.
 FALSE_ALARM = "`sklearn.utils.parallel.delayed` should be used with"
+# What a task of several subsets takes besides, in the time that one more subset takes. Less, and
+# work is cut for threads that it does not pay for; more, and some have none (`benchmarks.chain`).
+PREPARATION = 3
+# Seconds after which a waiting thread looks for Ctrl-C.
+LOOK_UP = 0.2
 
 
-class _Running:
-    """Count of the tasks that are under way."""
+class _Own(threading.local):
+    """What this thread is at: the call whose task it runs, if any."""
 
-    def __init__(self) -> None:
-        self._count, self._changed = 0, threading.Condition()
+    call: _Call | None = None
 
-    def __enter__(self) -> None:
+
+class _Call:
+    """One call of `run_in_threads`: threads take its tasks in turn, in their order.
+
+    When a task fails no further one is begun, and those before it are waited for: the error is that
+    of the first task that fails, whichever fails sooner. Then the kernels of later tasks are ended.
+    """
+
+    def __init__(self, function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None) -> None:
+        self._function, self._tasks = function, tasks
+        self._found: list[Any] = [None] * len(tasks)
+        self._errors: dict[int, BaseException] = {}
+        self._running, self._n_taken, self._is_ended = set[int](), 0, False
+        self._cancels: dict[int, Cancel] = {}
+        self._changed = threading.Condition()
+        self._watch(cancel)
+
+    def run(self, pool: ThreadPoolExecutor, n_threads: int) -> list[Any]:
+        """Return what the tasks return, once no thread is at any of them."""
+        try:
+            for _ in range(n_threads):
+                pool.submit(self._work)
+            self._wait_for(lambda: self._is_done)
+        except BaseException:
+            self._end()
+            self._wait_for(lambda: not self._running)
+            raise
+        if self._errors:
+            # Popped: the error knows this frame, which would know the error.
+            raise self._errors.pop(min(self._errors))
+        return self._found
+
+    def run_nested(
+        self, function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None
+    ) -> list[Any]:
+        """Run another call inside one of the tasks, in its thread; it ends when this one does."""
+        self._watch(cancel)
+        found = []
+        for task in tasks:
+            if self._is_ended:
+                raise KeyboardInterrupt
+            found.append(function(*task))
+        return found
+
+    def _watch(self, cancel: Cancel | None) -> None:
+        """Set a flag when the call ends; it is reset once, since other tasks may have it too."""
+        if cancel is None:
+            return
         with self._changed:
-            self._count += 1
+            if id(cancel) not in self._cancels:
+                cancel[0] = self._is_ended
+            self._cancels[id(cancel)] = cancel
 
-    def __exit__(self, *_: object) -> None:
+    def _work(self) -> None:
+        _own.call = self
+        try:
+            while (number := self._take()) is not None:
+                self._do(number)
+        finally:
+            _own.call = None
+
+    def _take(self) -> int | None:
         with self._changed:
-            self._count -= 1
+            if self._is_ended or self._errors or self._n_taken == len(self._tasks):
+                return None
+            number, self._n_taken = self._n_taken, self._n_taken + 1
+            self._running.add(number)
+            return number
+
+    def _do(self, number: int) -> None:
+        error = None
+        try:
+            self._found[number] = self._function(*self._tasks[number])
+        except BaseException as raised:
+            error = raised
+        with self._changed:
+            self._running.remove(number)
+            if error is not None:
+                self._errors[number] = error
+            if self._errors and min(self._errors) < min(self._running, default=len(self._tasks)):
+                self._end()
             self._changed.notify_all()
 
-    def wait_for_none(self) -> None:
+    @property
+    def _is_done(self) -> bool:
+        return not self._running and bool(self._errors or self._n_taken == len(self._tasks))
+
+    def _end(self) -> None:
+        """Begin no further task, and end the kernels that were given a flag."""
         with self._changed:
-            self._changed.wait_for(lambda: self._count == 0)
+            self._is_ended = True
+            for cancel in self._cancels.values():
+                cancel[0] = 1
+
+    def _wait_for(self, predicate: Callable[[], bool]) -> None:
+        with self._changed:
+            # By turns: not everywhere does Ctrl-C end a wait.
+            while not self._changed.wait_for(predicate, timeout=LOOK_UP):
+                pass
+
+
+_own = _Own()
+_pool: ContextVar[ThreadPoolExecutor | None] = ContextVar("pool", default=None)
+# What runs the tasks of a call in place of threads, so that they can be measured.
+recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def in_task() -> bool:
+    """Whether this thread runs a task of `run_in_threads` beside others."""
+    return _own.call is not None
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` stands for here; inside of a task one.
+
+    None is what ``joblib.parallel_config`` says, or 1; -1 all cores, -2 all but one. The workers of
+    a cluster that joblib may know of are not counted.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> from shaff._util.threads import n_threads
+    >>> n_threads(None), n_threads(3)
+    (1, 3)
+    >>> with joblib.parallel_config(n_jobs=2):
+    ...     n_threads(None)
+    2
+    """
+    if in_task():
+        return 1
+    backend, _ = get_active_backend()
+    if getattr(backend, "supports_sharedmem", False):
+        return int(effective_n_jobs(n_jobs))
+    with parallel_config(backend="threading"):
+        return int(effective_n_jobs(n_jobs))
+
+
+def block_size(n_subsets: int, n_times: int, n_jobs: int | None, most: int) -> int:
+    """How many subsets make a task, so that threads are soon done and do little twice.
+
+    Parameters
+    ----------
+    n_subsets : int
+    n_times : int
+        Tasks that each subset is part of, such as one a fold.
+    n_jobs : int or None
+        See `n_threads`.
+    most : int
+        The largest size.
+
+    Examples
+    --------
+    >>> from shaff._util.threads import block_size
+    >>> [block_size(60, 5, n_jobs, most=64) for n_jobs in (1, 2, 16)]
+    [60, 30, 20]
+    """
+    n_workers = n_threads(n_jobs)
+
+    def cost(size: int) -> float:
+        n_tasks = n_times * -(-n_subsets // size)
+        slowest = -(-n_tasks // n_workers) * (PREPARATION + size)
+        # Cores may have other work: what all threads take counts too.
+        return slowest + (n_tasks * PREPARATION + n_times * n_subsets) / n_workers
+
+    return min(range(max(1, min(n_subsets, most)), 0, -1), key=cost)
+
+
+@contextmanager
+def thread_pool(n_jobs: int | None) -> Iterator[None]:
+    """Let all calls of `run_in_threads` inside share their threads, which end with the block.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from shaff._util.threads import run_in_threads, thread_pool
+    >>> with thread_pool(n_jobs=2):
+    ...     run_in_threads(max, [(1, 2), (4, 3)], n_jobs=2)
+    [2, 4]
+    >>> [thread for thread in threading.enumerate() if thread.name.startswith("shaff")]
+    []
+    """
+    with _new_pool(n_threads(n_jobs)) as pool:
+        token = _pool.set(pool)
+        try:
+            yield
+        finally:
+            _pool.reset(token)
+
+
+def _new_pool(size: int) -> ThreadPoolExecutor:
+    """Threads, begun as they are needed, in which other libraries keep to threads as well."""
+    return ThreadPoolExecutor(size, "shaff", partial(parallel_config, backend="threading"))
 
 
 def run_in_threads(
     function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    tasks: Tasks,
     n_jobs: int | None,
-    cancel: Cancel,
+    cancel: Cancel | None = None,
 ) -> list[Any]:
     """Call the function on each task, in order of the tasks.
 
     When a call fails or the user interrupts, `cancel` is set, which ends the kernels that were
     given it, and the error is raised once they have: a thread that is still in a kernel when the
-    interpreter exits would abort the process.
+    interpreter exits would abort the process. The error is that of the first task that fails.
+
+    A task may itself call this function: its own tasks run one after the other in its thread.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : sequence of tuples
+        Its arguments. A single task runs in the calling thread.
+    n_jobs : int or None
+        See `n_threads`.
+    cancel : uint8 array of length 1 or None, default=None
+        Flag that the kernels of the function look at.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from shaff._util.threads import run_in_threads
-    >>> run_in_threads(max, [(1, 2), (4, 3)], n_jobs=2, cancel=np.zeros(1, np.uint8))
+    >>> run_in_threads(max, [(1, 2), (4, 3)], n_jobs=2)
     [2, 4]
     """
-    cancel[0] = 0
-    running = _Running()
+    if _own.call is not None:
+        return _own.call.run_nested(function, tasks, cancel)
+    record = recorder.get()
+    if record is not None and len(tasks) > 1:
+        return record(function, tasks)
+    n = min(n_threads(n_jobs), len(tasks))
+    if n <= 1:
+        return _run_here(function, tasks, cancel)
+    bound = _pool.get()
+    with _no_false_alarms(), _new_pool(n) if bound is None else nullcontext(bound) as pool:
+        return _Call(function, tasks, cancel).run(pool, n)
 
-    def call(*task: Any) -> Any:
-        with running:
-            if cancel[0]:
-                raise KeyboardInterrupt
-            return function(*task)
 
+def _run_here(function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None) -> list[Any]:
+    """Call the function in this thread; the flag tells what it would tell elsewhere."""
+    flag = np.zeros(1, np.uint8) if cancel is None else cancel
+    flag[0] = 0
     try:
-        with _no_false_alarms():
-            parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-            return list(parallel(delayed(call)(*task) for task in tasks))
+        return [function(*task) for task in tasks]
     except BaseException:
-        cancel[0] = 1
-        running.wait_for_none()
+        flag[0] = 1
         raise
 
 

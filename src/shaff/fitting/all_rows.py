@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from shaff._util.threads import n_threads
 from shaff._util.typing import FloatArray
 from shaff._util.work import current_engine, run_tasks
 from shaff.data.problem import Problem
@@ -183,7 +183,7 @@ def _summed(
 ) -> Iterator[tuple[MeasuredRows, ErrorSums]]:
     """Yield each block with its sums, in order; only a few blocks are held at a time."""
     engine = current_engine()
-    n_workers = effective_n_jobs(n_jobs) if engine is None else engine.n_workers
+    n_workers = n_threads(n_jobs) if engine is None else engine.n_workers
     while batch := list(islice(blocks, WAITING * n_workers)):
         if engine is None:
             evaluated.learn(n_jobs)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
-from shaff._util.threads import one_thread
+from shaff._util.threads import one_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -51,7 +50,6 @@ class MeanValues(ABC):
         Its ``n_jobs`` blocks of subsets are evaluated at once; the values do not depend on it.
     """
 
-    _prefer: Literal["threads", "processes"] = "threads"
     _block = BLOCK
 
     def __init__(self, problem: Problem) -> None:
@@ -76,27 +74,26 @@ class MeanValues(ABC):
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; see `shaff.protocols.ValueFunction`."""
-        parts = self._parallel(
-            delayed(self._block_values)(part, influences) for part in self._blocks(subsets)
-        )
-        return Values.concatenate(parts)
+        tasks = [(part, influences) for part in self._blocks(subsets)]
+        return Values.concatenate(self._parallel(self._block_values, tasks))
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means, shape (n_subsets, n_rows, n_outputs); the empty set's are mean(y)."""
         points = None if rows is None else np.asarray(rows, dtype=np.float64)
-        parts = self._parallel(
-            delayed(self._block_means)(part, points) for part in self._blocks(subsets)
-        )
-        return np.concatenate(parts)
+        tasks = [(part, points) for part in self._blocks(subsets)]
+        return np.concatenate(self._parallel(self._block_means, tasks))
 
     def _blocks(self, subsets: Subsets) -> list[Subsets]:
         starts = range(0, max(len(subsets), 1), self._block)
         return [subsets[start : start + self._block] for start in starts]
 
-    def _parallel(self, tasks: Iterable[Any]) -> list[Any]:
+    def _parallel(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         # One BLAS and OpenMP thread a block, so that the same bits come out for any n_jobs.
         with one_thread():
-            return list(Parallel(n_jobs=self.n_jobs, prefer=self._prefer)(tasks))
+            return self._run(function, tasks)
+
+    def _run(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+        return run_in_threads(function, tasks, self.n_jobs)
 
     def _columns(self, subsets: Subsets) -> BoolArray:
         return subsets.to_columns(self.players, self.X.shape[1]).masks()

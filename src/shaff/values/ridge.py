@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.threads import one_blas_thread
-from shaff._util.typing import FloatArray
+from shaff._util.threads import one_blas_thread, run_in_threads
+from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Values
 from shaff.subsets import Subsets
-from shaff.values.boosting.linear_start import LinearStart, Scale, choose_penalty
+from shaff.values.boosting.linear_start import LinearStart, Scale, best_penalty, tried_start
 from shaff.values.outcome import Outcome
 
 
@@ -43,12 +45,11 @@ class RidgeValues:
         folds = problem.folds(problem.seed)
         self._outcome = Outcome.held_out(data, folds)
         with one_blas_thread:
-            self._starts = [LinearStart.of(data, fold, scale) for fold in folds]
-            self._features = [start.fold_features(data.X) for start in self._starts]
             everything = np.ones((1, data.X.shape[1]), dtype=bool)
-            self.penalty, _ = choose_penalty(
-                self._starts, self._features, data.y, data.weight, everything
-            )
+            tasks = [(data, fold, scale, everything) for fold in folds]
+            found = run_in_threads(tried_start, tasks, data.n_jobs)
+            self._starts = [start for start, _ in found]
+            self.penalty, _ = best_penalty([errors for _, errors in found])
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset."""
@@ -66,14 +67,18 @@ class RidgeValues:
             if rows is None:
                 return self._predict_held_out(masks)
             new = np.asarray(rows, dtype=np.float64)
-            parts = [s.predict(masks, s.features(new), self.penalty) for s in self._starts]
+            parts = self._by_fold(lambda s: s.predict(masks, s.features(new), self.penalty))
         return np.asarray(np.mean(parts, axis=0).transpose(1, 2, 0))
 
-    def _predict_held_out(self, masks: npt.NDArray[np.bool_]) -> FloatArray:
+    def _predict_held_out(self, masks: BoolArray) -> FloatArray:
+        def predict(start: LinearStart) -> FloatArray:
+            held_out = start.fold_features(self._data.X)[len(start.fold.train) :]
+            return start.predict(masks, held_out, self.penalty)
+
         out = np.full((len(masks), *self._data.y.shape), np.nan)
-        for start, Z in zip(self._starts, self._features, strict=True):
-            held_out = Z[len(start.fold.train) :]
-            out[:, start.fold.test] = start.predict(masks, held_out, self.penalty).transpose(
-                1, 2, 0
-            )
+        for start, predicted in zip(self._starts, self._by_fold(predict), strict=True):
+            out[:, start.fold.test] = predicted.transpose(1, 2, 0)
         return out
+
+    def _by_fold(self, function: Callable[[LinearStart], FloatArray]) -> list[FloatArray]:
+        return run_in_threads(function, [(start,) for start in self._starts], self._data.n_jobs)

@@ -12,7 +12,7 @@ import asyncio
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
 from itertools import pairwise
@@ -21,7 +21,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from shaff._util.threads import Cancel, run_in_threads
+from shaff._util.threads import Cancel, in_task, run_in_threads, thread_pool
 from shaff._util.work.engines import Engine, Tasks, active_engine
 from shaff._util.work.parcel import new_key, pack
 from shaff._util.work.worker import TaskOutcome
@@ -52,6 +52,7 @@ _current: ContextVar[Engine | None] = ContextVar("engine", default=None)
 def engaged(n_jobs: int | None, prefer: str = "threads") -> Iterator[None]:
     """Send tasks where ``joblib.parallel_config`` says, for as long as the block runs.
 
+    Those that stay here share one set of threads, which end with the block.
     What other libraries ask of joblib inside stays in threads of this process: their tasks are
     many and small, and carry the table with each of them. ``prefer="processes"`` sends tasks to
     processes of this machine where joblib is told nothing.
@@ -69,26 +70,29 @@ def engaged(n_jobs: int | None, prefer: str = "threads") -> Iterator[None]:
     engine = active_engine(n_jobs, prefer)
     token = _current.set(engine)
     try:
-        if engine is None:
+        with _at_home(engine), thread_pool(n_jobs):
             yield
-        else:
-            with joblib.parallel_config(backend="threading"):
-                yield
     finally:
         _current.reset(token)
 
 
+def _at_home(engine: Engine | None) -> AbstractContextManager[Any]:
+    """Keep what others ask of joblib in this process; without an engine it is there already."""
+    return nullcontext() if engine is None else joblib.parallel_config(backend="threading")
+
+
 def current_engine() -> Engine | None:
-    """Return the engine that tasks are sent to; None for threads of this process."""
-    return _current.get()
+    """Return the engine that tasks are sent to; None for threads of this process, and in them."""
+    return None if in_task() else _current.get()
 
 
-def in_blocks(n_things: int) -> list[range]:
+def in_blocks(n_things: int, in_threads: int | None = None) -> list[range]:
     """So many things as tasks of about the same size: one each for threads, which take the next
-    when they are done; for workers elsewhere two blocks each, since every task is a message."""
+    when they are done, or so many blocks as they are to have; for workers elsewhere two blocks
+    each, since every task is a message."""
     engine = current_engine()
-    n_blocks = n_things if engine is None else min(n_things, 2 * engine.n_workers)
-    edges = np.linspace(0, n_things, n_blocks + 1).astype(int)
+    wanted = (in_threads or n_things) if engine is None else 2 * engine.n_workers
+    edges = np.linspace(0, n_things, min(n_things, wanted) + 1).astype(int)
     return [range(a, b) for a, b in pairwise(edges.tolist())]
 
 
@@ -122,11 +126,7 @@ def run_tasks(
     """
     engine = current_engine()
     if engine is None:
-        call = partial(function, shared)
-        if cancel is not None:
-            return run_in_threads(call, tasks, n_jobs, cancel)
-        parallel = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
-        return list(parallel(joblib.delayed(call)(*task) for task in tasks))
+        return run_in_threads(partial(function, shared), tasks, n_jobs, cancel)
     found = dict(stream_tasks(engine, function, shared, tasks))
     return [found[number] for number in range(len(tasks))]
 

@@ -166,21 +166,26 @@ def fits(scale: Scale, n_train: int, n_columns: int) -> bool:
     return scale != "quadratic" or n_features <= most
 
 
-def choose_penalty(
-    starts: Sequence[LinearStart],
-    features: Sequence[FloatArray],
-    y: FloatArray,
-    weight: FloatArray,
-    masks: BoolArray,
-) -> tuple[float, float]:
-    """The penalty with the smallest held-out error over the subsets, and that error."""
-    errors = []
-    for penalty in PENALTIES:
-        error = 0.0
-        for start, Z in zip(starts, features, strict=True):
-            test = start.fold.test
-            predicted = start.predict(masks, Z[len(start.fold.train) :], penalty)
-            error += float((((y[test].T[:, None] - predicted) ** 2) @ weight[test]).sum())
-        errors.append(error)
-    best = int(np.argmin(errors))
-    return PENALTIES[best], errors[best]
+def tried_start(
+    data: Problem, fold: Fold, scale: Scale, masks: BoolArray
+) -> tuple[LinearStart, list[float]]:
+    """The fits of a fold, and their held-out errors over the subsets with each penalty."""
+    start = LinearStart.of(data, fold, scale)
+    held_out = start.fold_features(data.X)[len(fold.train) :]
+    y, weight = data.y[fold.test].T[:, None], data.weight[fold.test]
+    predicted = (start.predict(masks, held_out, penalty) for penalty in PENALTIES)
+    return start, [float((((y - p) ** 2) @ weight).sum()) for p in predicted]
+
+
+def best_penalty(errors: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """The penalty with the smallest error over the folds, and that error.
+
+    Examples
+    --------
+    >>> from shaff.values.boosting.linear_start import best_penalty
+    >>> best_penalty([[5.0, 4.0, 3.0, 4.0, 5.0], [3.0, 2.0, 2.0, 3.0, 3.0]])
+    (0.01, 5.0)
+    """
+    total = np.sum(errors, axis=0)
+    best = int(np.argmin(total))
+    return PENALTIES[best], float(total[best])

@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 
 from shaff._util.arrays import slices
 from shaff._util.seeds import LARGEST_SEED, joint_seed
-from shaff._util.threads import one_blas_thread, run_in_threads
+from shaff._util.threads import block_size, one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff._util.warn import warn
 from shaff._util.work import current_engine, run_tasks
+from shaff.data.folds import Fold
 from shaff.data.problem import Problem
 from shaff.errors import InputError
 from shaff.protocols import Values
@@ -27,7 +28,7 @@ from shaff.trees.histogram_booster import Growth, HistogramBooster
 from shaff.values.boosting.default_booster import default_booster
 from shaff.values.boosting.elsewhere import SharedBins, fit_fold, grow_more
 from shaff.values.boosting.fold import BoostingFold, FoldColumns, Start, in_halves
-from shaff.values.boosting.linear_start import LinearStart, Scale, choose_penalty, fits
+from shaff.values.boosting.linear_start import Scale, best_penalty, fits, tried_start
 from shaff.values.boosting.row_pass import BoostingPass
 from shaff.values.boosting.staged_replay import BLOCK_SUBSETS, HeldOutResiduals, replay_stages
 from shaff.values.outcome import Outcome
@@ -308,13 +309,14 @@ class ProjectedBoosting:
 
     def _new_models(self, starts: list[Start]) -> list[BoostingFold]:
         """Models of the first folds, one per start, without any tree yet."""
-        n_outputs = self._data.y.shape[1]
-        models = []
-        for fold, start, columns in zip(self.folds, starts, self._columns, strict=False):
-            model = BoostingFold(self._data, fold, start, columns)
-            model.set_grown_trees([columns.binned(k).bins.no_trees() for k in range(n_outputs)])
-            models.append(model)
-        return models
+        return self._parallel(
+            self._new_model, list(zip(self.folds, starts, self._columns, strict=False))
+        )
+
+    def _new_model(self, fold: Fold, start: Start, columns: FoldColumns) -> BoostingFold:
+        model, outputs = BoostingFold(self._data, fold, start, columns), self._data.y.shape[1]
+        model.set_grown_trees([columns.binned(k).bins.no_trees() for k in range(outputs)])
+        return model
 
     def _look_again(self, starts: list[Start], grown: float, bare: float) -> None:
         """Small trees may help where large ones overfit at once, such as with a rare class; more
@@ -353,21 +355,22 @@ class ProjectedBoosting:
         n_train = min(len(fold.train) for fold in self.folds)
         n_columns = max(int(data.visible(fold.train).sum()) for fold in self.folds)
         usable = [s for s in scales if fits(s, n_train, n_columns) or len(scales) == 1]
-        for scale in usable:
-            linear = [LinearStart.of(data, fold, scale) for fold in self.folds]
-            features = [part.fold_features(data.X) for part in linear]
-            penalty, error = choose_penalty(linear, features, data.y, data.weight, self._probes)
-            candidates.append((error, scale, [Start(part, penalty) for part in linear]))
+        tasks = [(data, fold, scale, self._probes) for scale in usable for fold in self.folds]
+        found = self._parallel(tried_start, tasks)
+        for scale, some in zip(usable, slices(len(found), len(self.folds)), strict=True):
+            penalty, error = best_penalty([errors for _, errors in found[some]])
+            candidates.append((error, scale, [Start(part, penalty) for part, _ in found[some]]))
         _, scale, starts = min(candidates, key=lambda candidate: candidate[0])
         return scale, starts
 
     def _growths(self, models: list[BoostingFold], booster: HistogramBooster) -> list[list[Growth]]:
         """A growth per output for each fold; no two draw the same columns."""
         outputs = range(self._data.y.shape[1])
-        return [
-            [model.growth(booster, k, joint_seed(self._seed, fold, k)) for k in outputs]
-            for fold, model in enumerate(models)
-        ]
+
+        def growths(fold: int, model: BoostingFold) -> list[Growth]:
+            return [model.growth(booster, k, joint_seed(self._seed, fold, k)) for k in outputs]
+
+        return self._parallel(growths, list(enumerate(models)))
 
     def _grow_trees(
         self, models: list[BoostingFold], growths: list[list[Growth]], n_trees: int
@@ -429,7 +432,7 @@ class ProjectedBoosting:
             self.n_trees_ = max(c.ensemble.n_trees for m in self._models for c in m.codings)
             return
         growths = self._growths(self._models, self._booster)
-        residuals = [model.start_residual(self._probes) for model in self._models]
+        residuals = self._start_residuals(self._models)
         best, self.n_trees_, grown = self._start_error(self._models), 0, 0
         # The scout saves whole stages where the start has said it all.
         while self._trees_help and grown < min(MAX_TREES, self.n_trees_ + self._patience):
@@ -486,13 +489,17 @@ class ProjectedBoosting:
     def _probe_error(
         self, models: list[BoostingFold], shrinkage: float = GROWING_SHRINKAGE
     ) -> float:
-        residuals = [model.start_residual(self._probes) for model in models]
+        residuals = self._start_residuals(models)
         self._replay_probes(models, residuals, shrinkage)
         return self._residual_error(models, residuals)
 
     def _start_error(self, models: list[BoostingFold]) -> float:
-        residuals = [model.start_residual(self._probes) for model in models]
+        residuals = self._start_residuals(models)
         return self._residual_error(models, residuals)
+
+    def _start_residuals(self, models: list[BoostingFold]) -> list[FloatArray]:
+        """Residuals of the probes before any tree."""
+        return self._parallel(BoostingFold.start_residual, [(m, self._probes) for m in models])
 
     def _residual_error(self, models: list[BoostingFold], residuals: list[FloatArray]) -> float:
         """Summed squared error of the held-out rows over the probes."""
@@ -549,7 +556,7 @@ class ProjectedBoosting:
                 self._stages,
                 self.shrinkage_,
                 self._cancel,
-                self._parallel,
+                self._data.n_jobs,
                 one_value=self._outcome.variance * float(self._outcome.weight.sum()),
                 products=corrected,
             )
@@ -558,10 +565,11 @@ class ProjectedBoosting:
         def predict(model: BoostingFold, members: IntArray, n_trees: int) -> FloatArray:
             return model.predict(masks[members], rows, self.shrinkage_, self._cancel, n_trees)
 
+        size = block_size(len(masks), len(self._models), self._data.n_jobs, BLOCK_SUBSETS)
         tasks = [
             (model, np.flatnonzero(stages == stage)[block], int(stage))
             for stage in np.unique(stages)
-            for block in slices(int((stages == stage).sum()), BLOCK_SUBSETS)
+            for block in slices(int((stages == stage).sum()), size)
             for model in self._models
         ]
         out = np.zeros((len(masks), len(rows), self._data.y.shape[1]))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from shaff._util.threads import Cancel
+from shaff._util.arrays import slices
+from shaff._util.threads import Cancel, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.values.boosting.fold import BoostingFold, Halves
 
-# Subsets that are replayed together. Smaller blocks share fewer cells (`benchmarks.values`).
+# Subsets that are replayed together. Smaller blocks share fewer cells (`benchmarks.values`). The
+# size is the same for any number of threads: the last bits of the errors depend on it.
 BLOCK_SUBSETS = 64
 # A subset whose value has fallen by so much since its best stage is replayed no further. Less, and
 # noise would end it; more, and small subsets are replayed to the end for nothing
 # (`benchmarks.accuracy`).
 LOST_VALUE = 1e-3
-
-Parallel = Callable[[Callable[..., Any], list[tuple[Any, ...]]], list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +157,7 @@ def replay_stages(
     stages: list[int],
     shrinkage: float,
     cancel: Cancel,
-    parallel: Parallel,
+    n_jobs: int | None,
     *,
     one_value: float,
     products: bool,
@@ -174,8 +172,8 @@ def replay_stages(
         Numbers of trees after which a subset may stop.
     shrinkage : float
     cancel : uint8 array of shape (1,)
-    parallel : callable
-        Calls a function on each of some tasks.
+    n_jobs : int or None
+        Threads that replay blocks of subsets in single folds; the values do not depend on it.
     one_value : float
         The error that a value of 1 stands for.
     products : bool
@@ -187,7 +185,7 @@ def replay_stages(
         np.zeros((len(masks), 1 + len(models)), dtype=np.int64),
         np.zeros(shape) if products else None,
     )
-    parts = [slice(k, k + BLOCK_SUBSETS) for k in range(0, len(masks), BLOCK_SUBSETS)]
+    parts = slices(len(masks), BLOCK_SUBSETS)
     blocks = [BlockReplay(models, masks[p], len(stages), products, one_value) for p in parts]
     for stage, (done, end) in enumerate(zip([0, *stages], stages, strict=False)):
         tasks = [
@@ -196,7 +194,7 @@ def replay_stages(
             if not block.is_done
             for fold in block.folds
         ]
-        parallel(FoldReplay.advance, tasks)
+        run_in_threads(FoldReplay.advance, tasks, n_jobs, cancel)
         for block in blocks:
             block.end_stage(stage)
     for part, block in zip(parts, blocks, strict=True):

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from shaff import _core
-from shaff._util.threads import run_in_threads
+from shaff._util.arrays import slices
+from shaff._util.threads import block_size, run_in_threads
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.errors import InputError
@@ -146,8 +146,10 @@ class ProjectedForest:
         columns = subsets.to_columns(self.players, self.X.shape[1])
         edges = np.linspace(0, self.forest.n_trees, n_blocks + 1).astype(int)
         blocks, cancel = [range(a, b) for a, b in pairwise(edges)], np.zeros(1, dtype=np.uint8)
-        tasks = [(columns, trees, cancel) for trees in blocks]
-        totals = [t for t, _ in run_in_threads(self._sums, tasks, self.n_jobs, cancel)]
+        some = self._blocks(columns, 1, len(blocks))
+        tasks = [(few, trees, cancel) for trees in blocks for few in some]
+        sums = [t for t, _ in run_in_threads(self._sums, tasks, self.n_jobs, cancel)]
+        totals = [np.concatenate(sums[own]) for own in slices(len(sums), len(some))]
         counts = [self._count_predictions(trees)[:, None] for trees in blocks]
         with np.errstate(invalid="ignore", divide="ignore"):
             whole = np.sum(totals, axis=0) / np.sum(counts, axis=0)
@@ -195,12 +197,12 @@ class ProjectedForest:
             known[~np.isin(rows[:, column], self.X[:, column]), column] = np.nan
         return known
 
-    def _blocks(self, columns: Subsets, n_parts: int) -> list[Subsets]:
+    def _blocks(self, columns: Subsets, n_parts: int, n_times: int = 1) -> list[Subsets]:
+        """The subsets in blocks, each of ``n_times`` tasks that hold ``n_parts`` sums."""
         per_subset = n_parts * len(self.X) * 2 * self.outcome.y.shape[1]
-        by_memory = max(1, _CELLS_PER_TASK // per_subset)
-        by_jobs = -(-len(columns) // effective_n_jobs(self.n_jobs or 1))
-        size = min(_SUBSETS_PER_TASK, by_memory, max(1, by_jobs))
-        return [columns[start : start + size] for start in range(0, len(columns), size)]
+        most = min(_SUBSETS_PER_TASK, max(1, _CELLS_PER_TASK // per_subset))
+        size = block_size(len(columns), n_times, self.n_jobs, most)
+        return [columns[some] for some in slices(len(columns), size)]
 
     def _sums(
         self,

@@ -1,4 +1,4 @@
-"""Fitting a user's model on the rows of a problem; a forest also in parts, elsewhere."""
+"""Fitting a user's model on the rows of a problem; a forest also in parts, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from shaff._util import threads
 from shaff._util.seeds import seeded
 from shaff._util.work import current_engine, in_blocks, run_tasks
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.trees.kinds import is_bagged
+
+# Parts of a forest for each thread: fewer, and threads wait for the last; more, and each part
+# looks at the rows again (`benchmarks.chain`).
+PARTS = 4
 
 
 def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
@@ -25,7 +30,7 @@ def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
 
 
 def fit_forest(model: Any, problem: Problem) -> Any:
-    """Fit a forest of scikit-learn as `fit_model` does; in parts by workers, if there are any.
+    """Fit a forest of scikit-learn as `fit_model` does; in parts, if there are several workers.
 
     Examples
     --------
@@ -38,14 +43,21 @@ def fit_forest(model: Any, problem: Problem) -> Any:
     3
     """
     seeds = seeded(model, problem.seed)
-    if current_engine() is None or not _has_parts(seeds):
+    n_threads = _n_threads(seeds, problem.n_jobs)
+    if not _has_parts(seeds) or (current_engine() is None and n_threads == 1):
         return fit_model(model, problem)
-    tasks = [(seeds, block.start, block.stop) for block in in_blocks(seeds.n_estimators)]
+    blocks = in_blocks(seeds.n_estimators, PARTS * n_threads)
+    tasks = [(seeds, block.start, block.stop) for block in blocks]
     parts = run_tasks(_fit_part, problem, tasks, problem.n_jobs)
     whole = parts[0]
     for part in parts[1:]:
         whole.estimators_ += part.estimators_
     return whole.set_params(**model.get_params(deep=False))
+
+
+def _n_threads(model: Any, n_jobs: int | None) -> int:
+    """Our number of threads; one for a model that has a number of its own."""
+    return threads.n_threads(n_jobs) if model.get_params(deep=False).get("n_jobs", 0) is None else 1
 
 
 def _has_parts(model: Any) -> bool:

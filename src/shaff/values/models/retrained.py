@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray
@@ -45,7 +47,6 @@ class RetrainedValues(MeanValues):
     [True, False]
     """
 
-    _prefer = "processes"
     _block = 1
 
     def __init__(
@@ -55,6 +56,11 @@ class RetrainedValues(MeanValues):
         self.estimator = paper_forest() if estimator is None else estimator
         self.small_depth, self.cv = small_depth, problem.cv
         self._seed = draw_seed(problem.seed)
+
+    def _run(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+        """Run in processes: fits of models in Python would wait for each other in threads."""
+        jobs = (delayed(function)(*task) for task in tasks)
+        return list(Parallel(n_jobs=self.n_jobs, prefer="processes")(jobs))
 
     def _means(self, known: BoolArray, rows: FloatArray | None) -> FloatArray:
         return np.stack([self._refit(columns, rows) for columns in known])

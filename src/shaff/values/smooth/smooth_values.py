@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from shaff._util.seeds import draw_seed
-from shaff._util.threads import one_blas_thread
+from shaff._util.threads import one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import fold_numbers
 from shaff.data.problem import Problem
@@ -126,13 +125,13 @@ class SmoothValues:
         used = sorted({model for some in chosen for model, _ in some})
         out = np.empty((len(masks), len(new), self._problem.y.shape[1]))
         with one_blas_thread:
-            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
-            fits = list(parallel(map(delayed(self._fit), masks, chosen)))
+            n_jobs = self._problem.n_jobs
+            fits = run_in_threads(self._fit, list(zip(masks, chosen, strict=True)), n_jobs)
             for start in range(0, len(new), ROWS_AT_ONCE):
                 block = slice(start, start + ROWS_AT_ONCE)
                 prepared = {k: self.models[k].prepare(new[block]) for k in used}
-                found = parallel(delayed(self._apply)(some, prepared) for some in fits)
-                out[:, block] = np.stack(list(found))
+                tasks = [(some, prepared) for some in fits]
+                out[:, block] = np.stack(run_in_threads(self._apply, tasks, n_jobs))
         return out
 
     def _chosen_for(self, subsets: Subsets) -> list[list[tuple[int, float]]]:
@@ -204,8 +203,8 @@ class SmoothValues:
     def _choices(self, subsets: Subsets) -> list[list[Choice]]:
         """For each subset, what each division into folds chooses."""
         with one_blas_thread:
-            parallel = Parallel(n_jobs=self._problem.n_jobs, require="sharedmem")
-            found = list(parallel(delayed(self._evaluate)(mask) for mask in self._masks(subsets)))
+            tasks = [(mask,) for mask in self._masks(subsets)]
+            found = run_in_threads(self._evaluate, tasks, self._problem.n_jobs)
         for key, choices in zip(subsets.keys(), found, strict=True):
             self._choice_of[key] = [(choice.model, choice.penalty) for choice in choices]
         return found
