@@ -15,10 +15,11 @@ from shaff.values.stack import Runs, StackedValues
 # Subsets that a part is tried on beside the full set: all players but one, for the first players
 # by their gains, and random halves. One of the first may need what the full set does not.
 N_ALL_BUT_ONE, N_HALVES = 3, 2
-# What a part must add to v on average, or to one v, to be worth its time.
-# Larger, and curves are lost that the effects need (`benchmarks.accuracy`, experiment 2); smaller,
-# and all fits take the time of the slowest (`benchmarks.pairs`).
-LEAST_GAIN, LEAST_LARGEST_GAIN = 0.002, 0.006
+# What a part must add to v on average, or to one v, to be worth its time; times the square root of
+# the number of rows, as the error of v falls with it.
+# Larger, and curves are lost that the effects need (`benchmarks.truth`); smaller, and all fits take
+# the time of the slowest (`benchmarks.pairs`).
+LEAST_GAIN, LEAST_LARGEST_GAIN = 0.05, 0.15
 
 
 def make_auto(problem: Problem) -> Game:
@@ -37,8 +38,9 @@ def earns_its_place(stack: StackedValues, probes: Subsets) -> bool:
     standard error, and enough to be worth its time."""
     gain = _gains(stack, probes)
     by_probe, by_row = gain.mean(axis=1), gain.mean(axis=0)
-    error = by_row.std() / np.sqrt(len(by_row))
-    pays = by_probe.mean() > LEAST_GAIN or by_probe.max() > LEAST_LARGEST_GAIN
+    root = np.sqrt(len(by_row))
+    error = by_row.std() / root
+    pays = by_probe.mean() > LEAST_GAIN / root or by_probe.max() > LEAST_LARGEST_GAIN / root
     return bool(pays and by_probe.mean() > error)
 
 

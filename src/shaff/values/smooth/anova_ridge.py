@@ -1,14 +1,16 @@
 """Ridge regressions on smooth functions of columns and of their pairs.
 
-A subset of columns has the functions whose columns are all in it. One Gram matrix serves all
-subsets; one eigendecomposition a subset gives, at every penalty, the residual of each row without
-that row, so that nothing is refitted.
+A subset of columns has the functions whose columns are all in it. Sums over the rows are made once,
+for all models and all subsets. Where each row is left out by itself, one eigendecomposition a
+subset gives its residual at every penalty, so that nothing is refitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,12 +19,13 @@ from shaff.values.smooth.basis import (
     PAIR_SCALE,
     BasisSize,
     ColumnBasis,
+    ColumnFunctions,
     Products,
     doublings,
     likeliest,
     pairs_that_matter,
 )
-from shaff.values.smooth.fold_ridge import FoldRidge, FoldsLeftOut
+from shaff.values.smooth.fold_ridge import FIRST_PENALTY, FoldRidge, FoldsLeftOut
 from shaff.values.smooth.leave_out import (
     LeaveOutTarget,
     LeftOut,
@@ -33,7 +36,8 @@ from shaff.values.smooth.leave_out import (
     ridge_slopes,
 )
 
-# The Gram matrix and its eigenvectors are what costs: features, and entries of their matrix.
+# The Gram matrix and its factors are what costs: features, with few rows and each time that these
+# double, and entries of their matrix.
 # Fewer lose pairs, more take time with the third power (`benchmarks.truth`, `benchmarks.values`).
 MAX_FEATURES, MORE_FEATURES = 300, 50
 MAX_ENTRIES = 3 * 10**7
@@ -60,86 +64,119 @@ class Model(Protocol):
         """Predictions of a fit at other rows, shape (n_rows, n_outputs)."""
 
 
-class AnovaRidge:
-    """Ridge regression on functions of one column and products of functions of two.
+class AnovaFeatures:
+    """The features of several models: lines, functions of one column, products of two columns.
 
     Parameters
     ----------
     X : float array of shape (n, n_columns)
     target : LeaveOutTarget
     bases : list of ColumnBasis
-    kind : {"line", "main"}
-        What is made of a single column.
-    products : list of Products
-        One for each fold, for its rows; or one for all.
-    views : bool array of shape (n_folds, n_columns) or None
-        Columns that each fold may see; None means all.
+    products : Products
     """
 
     def __init__(
-        self,
-        X: FloatArray,
-        target: LeaveOutTarget,
-        bases: list[ColumnBasis],
-        kind: Literal["line", "main"],
-        products: Sequence[Products] = (),
-        views: BoolArray | None = None,
+        self, X: FloatArray, target: LeaveOutTarget, bases: list[ColumnBasis], products: Products
     ) -> None:
-        self._target, self._bases, self._kind = target, bases, kind
-        self._products = Products.union(products)
-        features, self._owners = self._features(X)
+        self.target, self._bases, self._products = target, bases, products
+        functions = self._functions(X)
+        self.kinds, self.owners = self._kinds_and_owners(functions)
+        features = self._features(functions)
         self._centre = features @ target.weight / target.total
-        self._known = features - self._centre[:, None]
-        self._gram = (self._known * target.weight) @ self._known.T
-        self._ridge = None if target.folds is None else FoldRidge(self._known, target)
-        self._allowed = self._allow(products, views)
+        self.known = features - self._centre[:, None]
+        self.ridge = None if target.folds is None else FoldRidge(self.known, target)
 
-    def _allow(self, products: Sequence[Products], views: BoolArray | None) -> BoolArray:
-        """Mark the features of each fold."""
-        allowed = np.ones((self._target.n_folds, self.n_features), dtype=bool)
-        for k, some in enumerate(products):
-            # One for all is a list of one.
-            which = slice(None) if len(products) == 1 else k
-            allowed[which, self.n_features - len(self._products) :] = self._products.among(some)
-        return allowed if views is None else allowed & views[:, self._owners].all(axis=1)
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Weighted products of the features, over all rows."""
+        return np.asarray((self.known * self.target.weight) @ self.known.T)
 
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self._known)
+    def of(self, rows: FloatArray) -> FloatArray:
+        """Features of other rows, shape (n_features, n_rows)."""
+        return self._features(self._functions(rows)) - self._centre[:, None]
 
-    @property
-    def most_in_a_fold(self) -> int:
-        """Number of features of the fold that has the most."""
-        return int(self._allowed.sum(axis=1).max())
+    def _functions(self, X: FloatArray) -> list[ColumnFunctions]:
+        return [basis.of(x) for basis, x in zip(self._bases, X.T, strict=True)]
+
+    def _features(self, functions: list[ColumnFunctions]) -> FloatArray:
+        lines = [f.line.T for f in functions]
+        curves = [f.main.T for f in functions]
+        return np.vstack(
+            [*lines, *curves, PAIR_SCALE * self._products.values([f.pair for f in functions])]
+        )
+
+    def _kinds_and_owners(self, functions: list[ColumnFunctions]) -> tuple[IntpArray, IntpArray]:
+        """0 for lines, 1 for curves and 2 for products; and the two columns that each needs."""
+        columns = np.arange(len(functions))
+        lines = np.repeat(columns, [f.line.shape[1] for f in functions])
+        curves = np.repeat(columns, [f.main.shape[1] for f in functions])
+        first = np.concatenate([lines, curves, self._products.first])
+        second = np.concatenate([lines, curves, self._products.second])
+        sizes = [len(lines), len(curves), len(self._products)]
+        return np.repeat(np.arange(3), sizes), np.stack([first, second])
+
+    def lines(self) -> BoolArray:
+        """Mark the features of the columns as they are."""
+        return np.asarray(self.kinds == 0)
+
+    def curves(self) -> BoolArray:
+        """Mark the functions of one column."""
+        return np.asarray(self.kinds == 1)
+
+    def with_products(self, some: Products) -> BoolArray:
+        """Mark the functions of one column, and some of the products."""
+        out = self.curves()
+        out[self.kinds == 2] = self._products.among(some)
+        return out
+
+
+class AnovaRidge:
+    """Ridge regression on some of the features.
+
+    Parameters
+    ----------
+    features : AnovaFeatures
+    allowed : bool array of shape (n_folds, n_features)
+        The features of each fold.
+    """
+
+    def __init__(self, features: AnovaFeatures, allowed: BoolArray) -> None:
+        self._features, self.allowed = features, allowed
+        self._target = features.target
+        # Where a search begins: what is best for all columns is near what is best for some.
+        self._first_penalty = FIRST_PENALTY
+        if features.ridge is not None:
+            everything = np.ones(features.owners.max() + 1, dtype=bool)
+            self._first_penalty = FoldsLeftOut(features.ridge, self._sets(everything)).best
 
     def leave_out(self, mask: BoolArray) -> LeftOut:
         """Each row predicted without itself, or without its fold, at several penalties."""
-        if self._ridge is None:
+        ridge = self._features.ridge
+        if ridge is None:
             return self._leave_out_rows(mask)
-        return FoldsLeftOut(self._ridge, self._sets(mask))
+        return FoldsLeftOut(ridge, self._sets(mask), self._first_penalty)
 
     def _leave_out_rows(self, mask: BoolArray) -> RowsLeftOut:
         out = RowsLeftOut.empty(self._target)
         for inside, folds in self._sets(mask):
             rows = np.isin(self._target.fold_of, folds)
-            gram = self._gram[np.ix_(inside, inside)]
-            spectrum = Spectrum.of(self._known[inside], self._target, rows, gram)
+            gram = self._features.gram[np.ix_(inside, inside)]
+            spectrum = Spectrum.of(self._features.known[inside], self._target, rows, gram)
             out.fill(rows, leave_out(spectrum, self._target.take(rows)))
         return out
 
     def prepare(self, rows: FloatArray) -> FloatArray:
         """Features of other rows."""
-        return self._features(rows)[0] - self._centre[:, None]
+        return self._features.of(rows)
 
     def fit(self, mask: BoolArray, penalty: float) -> FloatArray:
         """Slopes of all features, shape (n_features, n_outputs); the folds' features are taken in
         turn."""
-        out = np.zeros((self.n_features, self._target.y.shape[1]))
+        out = np.zeros((self.allowed.shape[1], self._target.y.shape[1]))
         for inside, folds in self._sets(mask):
-            gram = self._gram[np.ix_(inside, inside)]
-            slopes = ridge_slopes(self._known[inside], self._target, penalty, gram)
-            out[inside] += slopes * (len(folds) / len(self._allowed))
+            gram = self._features.gram[np.ix_(inside, inside)]
+            slopes = ridge_slopes(self._features.known[inside], self._target, penalty, gram)
+            out[inside] += slopes * (len(folds) / len(self.allowed))
         return out
 
     def apply(self, fit: FloatArray, prepared: FloatArray) -> FloatArray:
@@ -150,48 +187,76 @@ class AnovaRidge:
     def _sets(self, mask: BoolArray) -> list[tuple[IntpArray, list[int]]]:
         """Features of a subset, with the folds that have these: mostly all have the same."""
         sets: dict[bytes, tuple[IntpArray, list[int]]] = {}
-        own = mask[self._owners].all(axis=0)
-        for fold, allowed in enumerate(self._allowed):
+        own = mask[self._features.owners].all(axis=0)
+        for fold, allowed in enumerate(self.allowed):
             inside = np.flatnonzero(own & allowed)
             sets.setdefault(inside.tobytes(), (inside, []))[1].append(fold)
         return list(sets.values())
 
-    def _features(self, X: FloatArray) -> tuple[FloatArray, IntpArray]:
-        """Features of rows, shape (n_features, n), and the two columns that each needs."""
-        parts = [getattr(b, self._kind)(x).T for b, x in zip(self._bases, X.T, strict=True)]
-        owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        factors = [b.pair(x) for b, x in zip(self._bases, X.T, strict=True)]
-        parts.append(PAIR_SCALE * self._products.values(factors))
-        pairs = np.stack([self._products.first, self._products.second])
-        return np.vstack(parts), np.hstack([np.stack([owner, owner]), pairs])
+
+@dataclass(frozen=True)
+class _Room:
+    """How many features there may be."""
+
+    features: int
+    seen: int
+
+    @classmethod
+    def of(cls, X: FloatArray, views: BoolArray | None) -> _Room:
+        seen = X.shape[1] if views is None else int(views.sum(axis=1).max())
+        most = MAX_FEATURES_BY_FOLD
+        if views is None:
+            most = MAX_FEATURES + int(MORE_FEATURES * doublings(len(X)))
+        return cls(int(min(most, max(MAX_ENTRIES / len(X), 2 * seen))), seen)
+
+    @property
+    def by_column(self) -> int:
+        """Functions of a column, at most."""
+        return max(1, int(MAIN_SHARE * self.features / self.seen))
 
 
 def anova_models(
     X: FloatArray, target: LeaveOutTarget, categorical: BoolArray, views: BoolArray | None = None
-) -> list[Model]:
+) -> list[AnovaRidge]:
     """Lines; curves; curves with the products of pairs that matter; with products of all pairs.
 
     Where pairs are few the last has them all, else the likeliest functions of each. Folds that
     may see some columns only (``views``) take as many decompositions: they do without the last.
     """
-    n_seen = X.shape[1] if views is None else int(views.sum(axis=1).max())
-    size, most_features = BasisSize.of(len(X)), MAX_FEATURES_BY_FOLD
-    if views is None:
-        most_features = MAX_FEATURES + int(MORE_FEATURES * doublings(len(X)))
-    room = int(min(most_features, max(MAX_ENTRIES / len(X), 2 * n_seen)))
-    most = max(1, int(MAIN_SHARE * room / n_seen))
+    room, size = _Room.of(X, views), BasisSize.of(len(X))
     bases = [
-        ColumnBasis(x, target.weight, bool(c), most, size)
+        ColumnBasis(x, target.weight, bool(c), room.by_column, size)
         for x, c in zip(X.T, categorical, strict=True)
     ]
-    curves = AnovaRidge(X, target, bases, "main", views=views)
-    models: list[Model] = [AnovaRidge(X, target, bases, "line", views=views), curves]
-    products, room = Products.all(bases), room - curves.most_in_a_fold
-    found = found_products(X, products, bases, room, target, curves, views)
-    for chosen in (found, [likeliest(products, room)] if views is None else []):
-        if any(len(some) for some in chosen):
-            models.append(AnovaRidge(X, target, bases, "main", chosen, views))
-    return models
+    curves = AnovaFeatures(X, target, bases, Products.union([]))
+    seen = _seen(curves, views)
+    main = AnovaRidge(curves, curves.curves() & seen)
+    left = room.features - int(main.allowed.sum(axis=1).max())
+    products = Products.all(bases)
+    sets = [
+        found_products(X, products, bases, left, target, main, views),
+        [likeliest(products, left)] * target.n_folds if views is None else [],
+    ]
+    return _models(AnovaFeatures(X, target, bases, Products.union(sum(sets, []))), sets, views)
+
+
+def _models(
+    features: AnovaFeatures, sets: list[list[Products]], views: BoolArray | None
+) -> list[AnovaRidge]:
+    """Models on shared features: lines, curves, and one for each set of products by fold."""
+    seen = _seen(features, views)
+    marks = [features.lines() & seen, features.curves() & seen]
+    for some in sets:
+        if any(len(products) for products in some):
+            marks.append(np.stack([features.with_products(p) for p in some]) & seen)
+    return [AnovaRidge(features, allowed) for allowed in marks]
+
+
+def _seen(features: AnovaFeatures, views: BoolArray | None) -> BoolArray:
+    """Features that each fold may see, shape (n_folds, n_features)."""
+    if views is None:
+        return np.ones((features.target.n_folds, len(features.kinds)), dtype=bool)
+    return np.asarray(views[:, features.owners].all(axis=1))
 
 
 def found_products(
@@ -205,10 +270,10 @@ def found_products(
 ) -> list[Products]:
     """Products of the pairs that matter, for each fold as the others see it."""
     residuals = choose([curves.leave_out(np.ones(X.shape[1], dtype=bool))], target).residuals
-    factors = [b.pair(x) for b, x in zip(bases, X.T, strict=True)]
+    factors = [b.of(x).pair for b, x in zip(bases, X.T, strict=True)]
     out = []
     for k, trained in enumerate(target.training):
-        weight = np.where(trained, target.weight, 0.0)
+        weight = np.where(trained & (target.fold_of >= 0), target.weight, 0.0)
         own = products if views is None else products.of_columns(views[k])
         found = pairs_that_matter(own, factors, residuals, weight, target.copies)
         out.append(likeliest(own.take(found), room))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
@@ -107,6 +108,14 @@ class Ranks:
         return np.asarray((below + upto) / (2 * self._below[-1]))
 
 
+class ColumnFunctions(NamedTuple):
+    """What is made of a column, each of shape (n, n_functions)."""
+
+    line: FloatArray
+    main: FloatArray
+    pair: FloatArray
+
+
 class NumericColumn:
     """The column as it is, its normal score and cosine waves of its rank.
 
@@ -133,21 +142,17 @@ class NumericColumn:
 
     def main(self, x: FloatArray) -> FloatArray:
         """Functions of the column, shape (n, n_functions)."""
-        missing = np.isnan(x)
-        if self._missing in (0.0, 1.0):
-            return self._centred(x)
-        indicator = INDICATOR_SCALE * (missing - self._missing)
-        return np.column_stack([self._centred(x), indicator])
+        return self.functions(x).main
 
-    def pair(self, x: FloatArray) -> FloatArray:
-        """Factors of the products with other columns."""
+    def functions(self, x: FloatArray) -> ColumnFunctions:
+        """The column itself, functions of it, and factors of its products with others."""
         size, curves = self._size, self._centred(x)
-        scores = curves[:, 2 + size.waves : 2 + size.waves + size.pair_score_waves]
-        return np.column_stack([curves[:, 1 : 2 + size.pair_waves], np.sqrt(2.0) * scores])
-
-    def line(self, x: FloatArray) -> FloatArray:
-        """The column as it is, and whether it is missing."""
-        return np.delete(self.main(x), slice(1, self._n_curves), axis=1)
+        line, scores = curves[:, :1], curves[:, 2 + size.waves :][:, : size.pair_score_waves]
+        pair = np.column_stack([curves[:, 1 : 2 + size.pair_waves], np.sqrt(2.0) * scores])
+        if self._missing not in (0.0, 1.0):
+            indicator = INDICATOR_SCALE * (np.isnan(x) - self._missing)
+            line, curves = np.column_stack([line, indicator]), np.column_stack([curves, indicator])
+        return ColumnFunctions(line, curves, pair)
 
     def _centred(self, x: FloatArray) -> FloatArray:
         out = np.zeros((len(x), self._n_curves))
@@ -195,8 +200,10 @@ class CategoryColumn:
         """Centred indicators, shape (n, n_levels)."""
         return np.asarray(INDICATOR_SCALE * ((_codes(x)[:, None] == self._levels) - self._share))
 
-    # Factors of products are the same functions; levels have no line.
-    pair = line = main
+    def functions(self, x: FloatArray) -> ColumnFunctions:
+        """Levels have no line, and factors of products are the same functions."""
+        levels = self.main(x)
+        return ColumnFunctions(levels, levels, levels)
 
 
 def _codes(x: FloatArray) -> FloatArray:
@@ -228,22 +235,18 @@ class ColumnBasis:
         self, x: FloatArray, weight: FloatArray, categorical: bool, most: int, size: BasisSize
     ) -> None:
         self._column = CategoryColumn(x, weight) if categorical else NumericColumn(x, weight, size)
-        self._main = Axes.of(self._column.main(x), weight, most)
-        self._pair = Axes.of(self._column.pair(x), weight, size.factors)
-        self._line = Axes.of(self._column.line(x), weight, most)
+        line, main, pair = self._column.functions(x)
+        self._main = Axes.of(main, weight, most)
+        self._pair = Axes.of(pair, weight, size.factors)
+        self._line = Axes.of(line, weight, most)
         self.pair_variances = self._pair.variances
 
-    def main(self, x: FloatArray) -> FloatArray:
-        """Functions of the column, shape (n, n_functions)."""
-        return self._column.main(x) @ self._main.rotation
-
-    def pair(self, x: FloatArray) -> FloatArray:
-        """Factors, shape (n, n_factors), the one of the largest variance first."""
-        return self._column.pair(x) @ self._pair.rotation
-
-    def line(self, x: FloatArray) -> FloatArray:
-        """The column as it is, or its levels."""
-        return self._column.line(x) @ self._line.rotation
+    def of(self, x: FloatArray) -> ColumnFunctions:
+        """Functions of some entries, in their axes: those of the largest variance first."""
+        line, main, pair = self._column.functions(x)
+        return ColumnFunctions(
+            line @ self._line.rotation, main @ self._main.rotation, pair @ self._pair.rotation
+        )
 
 
 @dataclass(frozen=True, eq=False)

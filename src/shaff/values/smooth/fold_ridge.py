@@ -100,7 +100,7 @@ def _solve(grams: FloatArray, right: FloatArray) -> FloatArray:
 @dataclass(frozen=True, eq=False)
 class FoldMoments:
     """Moments of the rows that the folds hold out, of their training rows, and of both halves of
-    these."""
+    these for the folds that tell the noise of a fit."""
 
     test: Moments
     train: Moments
@@ -124,7 +124,8 @@ class FoldMoments:
             first, second = (
                 np.stack([sums(train & half) for train in target.training]) for half in halves
             )
-        parts = (test[0] + test[1], first + second, first, second)
+        n_noise = target.n_noise_folds
+        parts = (test[0] + test[1], first + second, first[:n_noise], second[:n_noise])
         return cls(*(Moments.of(part, target.y.shape[1]) for part in parts))
 
 
@@ -156,15 +157,23 @@ class FoldsLeftOut:
     ridge : FoldRidge
     sets : list of (int array, list of int)
         Features, and the folds that have these.
+    first_penalty : int
+        Where the search begins.
     """
 
-    def __init__(self, ridge: FoldRidge, sets: list[tuple[IntpArray, list[int]]]) -> None:
+    def __init__(
+        self,
+        ridge: FoldRidge,
+        sets: list[tuple[IntpArray, list[int]]],
+        first_penalty: int = FIRST_PENALTY,
+    ) -> None:
         self._ridge, self._sets = ridge, [(some, np.array(folds)) for some, folds in sets]
         self._set_of = {fold: k for k, (_, folds) in enumerate(sets) for fold in folds}
         self._taken: dict[tuple[str, int], Moments] = {}
         self._fitted: dict[tuple[str, int, int], Lines] = {}
         self._errors: dict[int, FloatArray] = {}
-        self._search(FIRST_PENALTY)
+        # The place of the best penalty over all folds.
+        self.best = self._search(first_penalty)
         self._tried = sorted(self._errors)
         self.penalties = PENALTIES[self._tried]
         self._by_fold = np.stack([self._errors[k] for k in self._tried])
@@ -187,11 +196,21 @@ class FoldsLeftOut:
         inside, folds = self._sets[k]
         features, y = self._ridge.rows(fold, inside)
         at = int(np.flatnonzero(folds == fold)[0])
-        lines = [self._lines(part, k, self._tried[place]) for part in ("train", "first", "second")]
-        slopes = np.hstack([each.slopes[at] for each in lines])
-        constants = np.hstack([each.constants[at] for each in lines])
-        whole, first, second = np.split(features.T @ slopes + constants, 3, axis=1)
-        return y - whole, (y - whole) ** 2 - (y - first) * (y - second)
+        line = self._lines("train", k, self._tried[place])
+        whole = y - features.T @ line.slopes[at] - line.constants[at]
+        if fold >= target.n_noise_folds:
+            return whole, np.full(whole.shape, np.nan)
+        first, second = (
+            y - features.T @ half.slopes[0] - half.constants[0]
+            for half in self._halves(k, fold, place)
+        )
+        return whole, whole**2 - first * second
+
+    def _halves(self, k: int, fold: int, place: int) -> list[Lines]:
+        """The regressions of both halves of a fold's training rows."""
+        inside, moments = self._sets[k][0], self._ridge.moments
+        halves = [part.take(np.array([fold]), inside) for part in (moments.first, moments.second)]
+        return [half.fit(PENALTIES[self._tried[place]]) for half in halves]
 
     def _lines(self, part: str, k: int, place: int) -> Lines:
         """Regressions of a part of the training rows of the folds of a set."""
@@ -207,13 +226,13 @@ class FoldsLeftOut:
             self._taken[part, k] = moments.take(folds, inside)
         return self._taken[part, k]
 
-    def _search(self, place: int) -> None:
+    def _search(self, place: int) -> int:
         """Go where the error falls, until both neighbours are worse."""
         while True:
             near = range(max(place - 1, 0), min(place + 2, len(PENALTIES)))
             best = min(near, key=self._error)
             if best == place:
-                return
+                return place
             place = best
 
     def _error(self, place: int) -> float:

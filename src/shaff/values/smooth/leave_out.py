@@ -23,6 +23,9 @@ from shaff.data.folds import Fold, fold_numbers
 # Relative to the sum of the weights; the last leaves nothing but the mean.
 # A narrower grid ends at its edge for single columns or for all of them (`benchmarks.truth`).
 PENALTIES = np.append(np.logspace(-7, 1, 17), np.inf)
+# Held-out rows that tell the noise of a fit, where folds are left out. Fewer tell it by luck, more
+# take time.
+NOISE_ROWS = 1000
 # As everywhere; fewer folds choose penalties on fewer rows (`benchmarks.truth`).
 N_FOLDS = 5
 
@@ -107,6 +110,12 @@ class LeaveOutTarget:
         return [np.flatnonzero(self.fold_of == fold) for fold in range(self.n_folds)]
 
     @property
+    def n_noise_folds(self) -> int:
+        """Number of folds, from the first on, whose rows tell the noise of a fit."""
+        before = np.cumsum([0] + [len(rows) for rows in self.tests[:-1]])
+        return int((before < NOISE_ROWS).sum())
+
+    @property
     def training(self) -> list[BoolArray]:
         """Which rows each fold is trained on."""
         if self.folds is None:
@@ -116,7 +125,7 @@ class LeaveOutTarget:
     @property
     def is_partition(self) -> bool:
         """Whether each fold is trained on the rows of all others."""
-        return all(
+        return bool((self.fold_of >= 0).all()) and all(
             (trained == (self.fold_of != fold)).all() for fold, trained in enumerate(self.training)
         )
 
@@ -299,4 +308,17 @@ def choose(models: Sequence[LeftOut], target: LeaveOutTarget) -> Choice:
         others = together - errors[:, fold] if target.n_folds > 1 else together
         m, k = places[int(others.argmin())]
         residuals[rows], noise[rows] = models[m].of_fold(k, fold, target)
+    noise = _spread(noise, residuals, target)
     return Choice(residuals, noise, model, float(models[model].penalties[place]))
+
+
+def _spread(noise: FloatArray, residuals: FloatArray, target: LeaveOutTarget) -> FloatArray:
+    """Where the noise of a row is not known (NaN), take that of the others in proportion to their
+    squares."""
+    unknown = np.isnan(noise)
+    if not unknown.any():
+        return noise
+    squares, weight = residuals**2, target.weight[:, None]
+    total = (weight * np.where(unknown, 0.0, squares)).sum(axis=0)
+    share = (weight * np.where(unknown, 0.0, noise)).sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.where(unknown, share * squares, noise)

@@ -30,7 +30,9 @@ KERNEL_GAIN = 0.95
 LINES = 0
 # Subsets that models are tried on, with more players than a few.
 # Fewer probes drop models that some subsets need (`benchmarks.truth`).
-FEW_PLAYERS, N_PROBES = 7, 8
+FEW_PLAYERS, N_PROBES = 3, 8
+# What a model must add to v, on average over these, to be kept.
+MODEL_GAIN = 5e-4
 # New rows at a time: memory only (`benchmarks.local --memory`).
 ROWS_AT_ONCE = 4096
 ModelName = Literal["auto", "anova", "kernel"]
@@ -185,17 +187,24 @@ class SmoothValues:
         trained = [np.flatnonzero(rows) for rows in target.training]
         return np.stack([self._problem.visible(rows) for rows in trained])
 
-    def _useful(self, models: list[Model]) -> list[Model]:
-        """Return the models that are best for some of a few subsets: the others only cost time."""
-        if self.n_players <= FEW_PLAYERS:
-            return models
+    def _useful(self, models: Sequence[Model]) -> list[Model]:
+        """Return the models that a few subsets need: the others only cost time."""
+        if self.n_players <= FEW_PLAYERS or len(models) == 1:
+            return list(models)
         rng = np.random.RandomState(self._problem.seed)
         sizes = np.linspace(1, self.n_players, N_PROBES).round().astype(np.int64)
         ranks = rng.random_sample((N_PROBES, self.n_players)).argsort(axis=1).argsort(axis=1)
         probes = self._masks(Subsets.from_masks(ranks < sizes[:, None]))
-        fits = [[model.leave_out(mask) for model in models] for mask in probes]
-        best = {choose(some, target).model for some in fits for target in self._targets}
-        return [models[k] for k in sorted(best)]
+        errors = run_in_threads(
+            self._errors_of_models, [(models, mask) for mask in probes], self._problem.n_jobs
+        )
+        one_value = self._outcome.variance * float(self._outcome.weight.sum())
+        return [models[k] for k in _needed(np.array(errors), MODEL_GAIN * one_value)]
+
+    def _errors_of_models(self, models: Sequence[Model], mask: BoolArray) -> list[float]:
+        """The error of each model at its best penalty."""
+        target = self._targets[0]
+        return [float(m.leave_out(mask).errors(target).sum(axis=1).min()) for m in models]
 
     def _masks(self, subsets: Subsets) -> BoolArray:
         return subsets.to_columns(self._problem.players, self._problem.X.shape[1]).masks()
@@ -217,6 +226,18 @@ class SmoothValues:
     def _average(choices: Sequence[Choice]) -> tuple[FloatArray, FloatArray]:
         residuals = np.mean([choice.residuals for choice in choices], axis=0)
         return residuals, np.mean([choice.noise for choice in choices], axis=0)
+
+
+def _needed(errors: FloatArray, least: float) -> list[int]:
+    """Models that lower the mean error of the probes, shape (n_probes, n_models), by enough: the
+    best one, then what helps most beside those that are there."""
+    kept = [int(errors.sum(axis=0).argmin())]
+    while True:
+        best = errors[:, kept].min(axis=1, keepdims=True)
+        gains = np.maximum(best - errors, 0.0).mean(axis=0)
+        if gains.max() <= least:
+            return sorted(kept)
+        kept.append(int(gains.argmax()))
 
 
 # Rows up to which each row is left out by itself.
