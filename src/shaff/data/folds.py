@@ -14,8 +14,11 @@ from shaff._util.typing import IntArray, IntpArray
 from shaff.data.target import Target, as_target
 from shaff.errors import InputError, as_user_errors
 
-# Fewer folds train on fewer rows, more take time (`benchmarks.truth`, `benchmarks.seeds`).
-DEFAULT_FOLDS = 5
+# Fewer folds train on fewer rows, more take time (`benchmarks.truth`, `benchmarks.seeds`): the
+# number of folds, and the number of rows or groups up to which it is used.
+DEFAULT_FOLDS, FEW_UNITS = 5, 5000
+MANY_FOLDS, MANY_UNITS = 4, 12_500
+FEWEST_FOLDS = 3
 Splits = list[tuple[IntArray, IntArray]]
 
 
@@ -46,7 +49,7 @@ def make_folds(
     n_rows : int
         Number of rows.
     cv : int, scikit-learn splitter or None, default=None
-        Number of folds, or a splitter. None means five shuffled folds. A splitter's test sets must
+        Number of folds, or a splitter. None means five shuffled folds, fewer with many rows. A splitter's test sets must
         not overlap; rows in none of them are trained on but not measured.
     row_groups : array of shape (n_rows,) or None
         Rows of one group stay in one fold; a splitter that divides them is refused.
@@ -104,7 +107,8 @@ def _n_folds(n_units: int, cv: int | None) -> int:
     if n_units < 2:
         raise InputError("Cross-fitting needs at least two rows, or two groups of rows.")
     if cv is None:
-        return min(DEFAULT_FOLDS, n_units)
+        most = DEFAULT_FOLDS if n_units <= FEW_UNITS else MANY_FOLDS
+        return min(most if n_units <= MANY_UNITS else FEWEST_FOLDS, n_units)
     if not 2 <= cv <= n_units:
         raise InputError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
     return cv

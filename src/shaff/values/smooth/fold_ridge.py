@@ -97,6 +97,36 @@ def _solve(grams: FloatArray, right: FloatArray) -> FloatArray:
     return np.stack([solve_positive(gram, some) for gram, some in zip(grams, right, strict=True)])
 
 
+class FoldBlock:
+    """The rows that a fold holds out: 1, features and outcome, shape (1 + n_features + n_outputs,
+    n_rows), those of the first half first.
+
+    Parameters
+    ----------
+    features : float array of shape (n_features, n)
+    target : LeaveOutTarget
+    rows : int array
+        Places of the rows, those of the first half first.
+    """
+
+    def __init__(self, features: FloatArray, target: LeaveOutTarget, rows: IntpArray) -> None:
+        self.values = np.empty((1 + len(features) + target.y.shape[1], len(rows)))
+        self.values[0] = 1.0
+        np.take(features, rows, axis=1, out=self.values[1 : 1 + len(features)])
+        self.values[1 + len(features) :] = target.y[rows].T
+        self._weight = target.weight[rows]
+        self._n_first = int(target.in_first[rows].sum())
+
+    def sums(self, used: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Weighted sums of products over each half, of all rows or some."""
+        weight = self._weight if used is None else self._weight * used
+        halves = slice(self._n_first), slice(self._n_first, None)
+        first, second = (
+            (self.values[:, half] * weight[half]) @ self.values[:, half].T for half in halves
+        )
+        return first, second
+
+
 @dataclass(frozen=True, eq=False)
 class FoldMoments:
     """Moments of the rows that the folds hold out, of their training rows, and of both halves of
@@ -108,25 +138,30 @@ class FoldMoments:
     second: Moments
 
     @classmethod
-    def of(cls, features: FloatArray, target: LeaveOutTarget) -> FoldMoments:
-        """Sum over the rows of the target, with features of shape (n_features, n)."""
-        rows = np.vstack([np.ones(features.shape[1]), features, target.y.T])
-
-        def sums(some: BoolArray) -> FloatArray:
-            return np.asarray((rows[:, some] * target.weight[some]) @ rows[:, some].T)
-
-        halves = target.in_first, ~target.in_first
-        folds = [target.fold_of == k for k in range(target.n_folds)]
-        test = [np.stack([sums(fold & half) for fold in folds]) for half in halves]
+    def of(cls, blocks: list[FoldBlock], target: LeaveOutTarget, n_outputs: int) -> FoldMoments:
+        """Sum over the rows of the folds."""
+        sums = np.array([block.sums() for block in blocks[: target.n_folds]])
+        test, halves = sums.sum(axis=1), sums.swapaxes(0, 1)
         if target.is_partition:
-            first, second = (part.sum(axis=0) - part for part in test)
+            first, second = (part.sum(axis=0) - part for part in halves)
         else:
-            first, second = (
-                np.stack([sums(train & half) for train in target.training]) for half in halves
-            )
+            first, second = _training_sums(blocks, target)
         n_noise = target.n_noise_folds
-        parts = (test[0] + test[1], first + second, first[:n_noise], second[:n_noise])
-        return cls(*(Moments.of(part, target.y.shape[1]) for part in parts))
+        parts = (test, first + second, first[:n_noise], second[:n_noise])
+        return cls(*(Moments.of(part, n_outputs) for part in parts))
+
+
+def _training_sums(
+    blocks: list[FoldBlock], target: LeaveOutTarget
+) -> tuple[FloatArray, FloatArray]:
+    """Sums over the training rows of each fold, whatever these are, by half."""
+    places = [*target.tests, target.unmeasured]
+    sums = [
+        np.sum([b.sums(train[rows]) for b, rows in zip(blocks, places, strict=True)], axis=0)
+        for train in target.training
+    ]
+    first, second = np.array(sums).swapaxes(0, 1)
+    return first, second
 
 
 class FoldRidge:
@@ -140,13 +175,19 @@ class FoldRidge:
     """
 
     def __init__(self, features: FloatArray, target: LeaveOutTarget) -> None:
-        self.target = target
-        self.moments = FoldMoments.of(features, target)
-        self._blocks = [features[:, rows] for rows in target.tests]
+        self.target, self._n_features = target, len(features)
+        self._blocks = [FoldBlock(features, target, rows) for rows in target.tests]
+        blocks = [*self._blocks, FoldBlock(features, target, target.unmeasured)]
+        self.moments = FoldMoments.of(blocks, target, target.y.shape[1])
 
-    def rows(self, fold: int, inside: IntpArray) -> tuple[FloatArray, FloatArray]:
-        """Features and outcome of the rows that a fold holds out."""
-        return self._blocks[fold].take(inside, 0), self.target.y[self.target.tests[fold]]
+    def residuals(self, fold: int, inside: IntpArray, lines: Lines, at: int) -> FloatArray:
+        """Residuals of the rows that a fold holds out, shape (n_rows, n_outputs)."""
+        n_outputs = self.target.y.shape[1]
+        # All features, most with slope 0: to read them takes less time than to copy some.
+        slopes = np.zeros((1 + self._n_features + n_outputs, n_outputs))
+        slopes[0], slopes[1 + inside] = -lines.constants[at], -lines.slopes[at]
+        slopes[1 + self._n_features :] = np.eye(n_outputs)
+        return np.asarray(self._blocks[fold].values.T @ slopes)
 
 
 class FoldsLeftOut:
@@ -194,15 +235,13 @@ class FoldsLeftOut:
         assert target is self._ridge.target
         k = self._set_of[fold]
         inside, folds = self._sets[k]
-        features, y = self._ridge.rows(fold, inside)
         at = int(np.flatnonzero(folds == fold)[0])
-        line = self._lines("train", k, self._tried[place])
-        whole = y - features.T @ line.slopes[at] - line.constants[at]
+        lines = self._lines("train", k, self._tried[place])
+        whole = self._ridge.residuals(fold, inside, lines, at)
         if fold >= target.n_noise_folds:
             return whole, np.full(whole.shape, np.nan)
         first, second = (
-            y - features.T @ half.slopes[0] - half.constants[0]
-            for half in self._halves(k, fold, place)
+            self._ridge.residuals(fold, inside, half, 0) for half in self._halves(k, fold, place)
         )
         return whole, whole**2 - first * second
 

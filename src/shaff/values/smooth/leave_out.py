@@ -106,8 +106,19 @@ class LeaveOutTarget:
 
     @cached_property
     def tests(self) -> list[IntpArray]:
-        """Rows of each fold."""
-        return [np.flatnonzero(self.fold_of == fold) for fold in range(self.n_folds)]
+        """Rows of each fold, those of the first half first."""
+        return [self._places(fold) for fold in range(self.n_folds)]
+
+    @property
+    def unmeasured(self) -> IntpArray:
+        """Rows that no fold holds out, those of the first half first."""
+        return self._places(-1)
+
+    def _places(self, fold: int) -> IntpArray:
+        rows = np.flatnonzero(self.fold_of == fold)
+        if self.folds is None:
+            return rows
+        return np.concatenate([rows[self.in_first[rows]], rows[~self.in_first[rows]]])
 
     @property
     def n_noise_folds(self) -> int:
