@@ -5,9 +5,10 @@
 A fit runs on one thread, cut into tasks as for so many cores. What each task takes is recorded, and
 the time between the calls of `run_in_threads`, which is serial. Then the tasks of every call are
 given in their order to so many workers, and the makespans and the serial times are added up: the
-wall time of a machine with cores as fast as this one, without what threads cost. All times are CPU
-times of the one thread, so that other work on the machine does not change them much. Serial time
-is told by the functions of shaff that it is spent in, from a sample every few milliseconds.
+wall time of a machine with cores as fast as this one, if tasks never wait for each other, as they
+do for the lock of Python. All times are CPU times of the one thread, so that other work on the
+machine does not change them much. Serial time is told by the functions of shaff that it is spent
+in, from a sample every few milliseconds.
 """
 
 from __future__ import annotations

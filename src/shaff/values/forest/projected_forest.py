@@ -126,6 +126,9 @@ class ProjectedForest:
         blocks = self._blocks(columns, len(self.tree_blocks) if influences else 1)
         tasks = [(block, influences, cancel) for block in blocks]
         evaluated = Values.concatenate(run_in_threads(self._evaluate, tasks, self.n_jobs, cancel))
+        if evaluated.means is not None:
+            # As in a single block: the bits of sums depend on the order in memory.
+            evaluated = replace(evaluated, means=np.asfortranarray(evaluated.means))
         if evaluated.replicates is not None:
             evaluated.replicates[subsets.sizes == 0] = 0.0
         return replace(evaluated, subsets=subsets)
