@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shaff._util.arrays import slices
-from shaff._util.threads import Cancel, run_in_threads
+from shaff._util.threads import Cancel, block_size, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.values.boosting.fold import BoostingFold, Halves
 
-# Subsets that are replayed together. Smaller blocks share fewer cells (`benchmarks.values`). The
-# size is the same for any number of threads: the last bits of the errors depend on it.
+# Subsets that are replayed together. Smaller blocks share fewer cells (`benchmarks.values`).
 BLOCK_SUBSETS = 64
 # A subset whose value has fallen by so much since its best stage is replayed no further. Less, and
 # noise would end it; more, and small subsets are replayed to the end for nothing
@@ -80,7 +79,8 @@ class FoldReplay:
         self._model.replay(masks, self._residual, shrinkage, cancel, trees, self._halves)
         held_out = self._residual[:, :, n_train:]
         self.kept[stage][:, self._subsets] = held_out
-        self.errors[stage, self._subsets] = ((held_out**2) @ self._weight).sum(axis=0)
+        # Sums by rows: the bits of a product of matrices depend on how many subsets there are.
+        self.errors[stage, self._subsets] = (held_out**2 * self._weight).sum(axis=(0, 2))
         if self.products is not None and self._halves is not None:
             self.products[stage][:, self._subsets] = self._halves.products()
 
@@ -185,7 +185,7 @@ def replay_stages(
         np.zeros((len(masks), 1 + len(models)), dtype=np.int64),
         np.zeros(shape) if products else None,
     )
-    parts = slices(len(masks), BLOCK_SUBSETS)
+    parts = slices(len(masks), block_size(len(masks), len(models), n_jobs, BLOCK_SUBSETS))
     blocks = [BlockReplay(models, masks[p], len(stages), products, one_value) for p in parts]
     for stage, (done, end) in enumerate(zip([0, *stages], stages, strict=False)):
         tasks = [
