@@ -16,6 +16,8 @@ from shaff._util.typing import BoolArray, FloatArray
 # (`benchmarks.designs`). Subsets at a time: memory only.
 RIDGE = 1e-6
 BLOCK = 256
+# Entries of the matrices that are factorised at a time. Memory only.
+MAX_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +112,11 @@ def _explained(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) ->
 
 def _mean_gains(correlation: FloatArray, with_y: FloatArray, n_pairs: int) -> FloatArray:
     rng, p = check_random_state(0), len(with_y)
+    orders = np.array([rng.permutation(p) for _ in range(n_pairs)]).reshape(n_pairs, p)
+    orders = np.concatenate([orders, orders[:, ::-1]])
     total = np.zeros(p)
-    for _ in range(n_pairs):
-        order = rng.permutation(p)
-        for players in (order, order[::-1]):
-            factor = np.linalg.cholesky(correlation[np.ix_(players, players)])
-            total[players] += np.linalg.solve(factor, with_y[players]) ** 2
-    return np.asarray(total / (2 * n_pairs), dtype=np.float64)
+    for some in np.array_split(orders, len(orders) * p * p // MAX_ENTRIES + 1):
+        factors = np.linalg.cholesky(correlation[some[:, :, None], some[:, None, :]])
+        gains = np.linalg.solve(factors, with_y[some][:, :, None])[:, :, 0] ** 2
+        total += np.bincount(some.ravel(), weights=gains.ravel(), minlength=p)
+    return np.asarray(total / len(orders), dtype=np.float64)

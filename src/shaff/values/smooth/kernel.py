@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
+from shaff._util.lapack import invert_positive
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.values.smooth.basis import BasisSize, CategoryColumn, NumericColumn
 from shaff.values.smooth.leave_out import LeaveOutTarget, RowsLeftOut, Spectrum, leave_out, ridge_slopes
@@ -230,52 +231,52 @@ def _clipped(y: FloatArray) -> FloatArray:
     return np.asarray((clipped - clipped.mean(axis=0)) / np.where(scale > 0, scale, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
 class Likelihood:
     """Minus log of likelihood times prior, and its gradient, of log theta and log noise.
 
     y is Gaussian with covariance s^2 (c + product of 1 + theta_j k_j + noise / weight), where s^2
-    is the best for each output.
+    is the best for each output. Matrices are symmetric: one side of them is kept.
+
+    Parameters
+    ----------
+    kernels : list of float arrays of shape (n, n)
+    y : float array of shape (n, n_outputs)
+    weight : float array of shape (n,)
     """
 
-    kernels: list[FloatArray]
-    y: FloatArray
-    weight: FloatArray
+    def __init__(self, kernels: list[FloatArray], y: FloatArray, weight: FloatArray) -> None:
+        self._side = np.tril_indices(len(y))
+        self._kernels = np.stack([kernel[self._side] for kernel in kernels])
+        self._y, self._weight = y, weight
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Evaluate at the logs of all theta, followed by that of the noise."""
         theta, noise = np.exp(x[:-1]), float(np.exp(x[-1]))
-        product = np.ones_like(self.kernels[0])
-        for t, k in zip(theta, self.kernels, strict=True):
-            product *= 1.0 + t * k
+        factors = 1.0 + theta[:, None] * self._kernels
+        product = factors.prod(axis=0)
         value, slope = self._fit(product, noise)
-        by_theta = [
-            t * self._along(slope, product, t, k) for t, k in zip(theta, self.kernels, strict=True)
-        ]
-        by_noise = noise * float((np.diag(slope) / self.weight).sum())
+        by_noise = noise * float((np.diag(slope) / self._weight).sum())
         centre = np.append(np.full(len(theta), LOG_THETA), LOG_NOISE)
         spread = np.append(np.full(len(theta), LOG_THETA_SD), LOG_NOISE_SD)
         away = (x - centre) / spread
-        gradient = np.append(by_theta, by_noise) + away / spread
+        gradient = np.append(self._by_theta(slope, product, factors), by_noise) + away / spread
         return value + 0.5 * float(away @ away), gradient
+
+    def _by_theta(self, slope: FloatArray, product: FloatArray, factors: FloatArray) -> FloatArray:
+        """Derivatives by log theta: the product with one factor f replaced by f - 1."""
+        both = np.where(self._side[0] == self._side[1], 1.0, 2.0)
+        along = both * slope[self._side] * product
+        safe = np.where(np.abs(factors) > 1e-10, factors, 1e-10)
+        return np.asarray(along.sum() - (along / safe).sum(axis=1))
 
     def _fit(self, product: FloatArray, noise: float) -> tuple[float, FloatArray]:
         """Minus log likelihood, and its derivative by the covariance."""
-        n, outputs = self.y.shape
-        covariance = product + CONSTANT
-        covariance[np.diag_indices(n)] += noise / self.weight
-        factor = lapack.dpotrf(covariance, lower=1)[0]
-        inverse = lapack.dpotri(factor, lower=1)[0]
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        solved = inverse @ self.y
-        scale = np.maximum((self.y * solved).sum(axis=0) / n, 1e-300)
-        value = 0.5 * n * float(np.log(scale).sum())
-        value += outputs * float(np.log(np.diag(factor)).sum())
+        n, outputs = self._y.shape
+        covariance = np.empty((n, n))
+        covariance[self._side] = covariance.T[self._side] = product + CONSTANT
+        covariance[np.diag_indices(n)] += noise / self._weight
+        inverse, log_root = invert_positive(covariance)
+        solved = inverse @ self._y
+        scale = np.maximum((self._y * solved).sum(axis=0) / n, 1e-300)
+        value = 0.5 * n * float(np.log(scale).sum()) + outputs * log_root
         return value, 0.5 * (outputs * inverse - (solved / scale) @ solved.T)
-
-    @staticmethod
-    def _along(slope: FloatArray, product: FloatArray, theta: float, kernel: FloatArray) -> float:
-        """Derivative by one theta: the product with this column's factor replaced by its kernel."""
-        factor = 1.0 + theta * kernel
-        safe = np.where(np.abs(factor) > 1e-10, factor, 1e-10)
-        return float(np.einsum("ij,ij,ij->", slope, product / safe, kernel))
