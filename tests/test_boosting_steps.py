@@ -262,9 +262,11 @@ def test_rows_of_other_columns_are_refused():
 @pytest.mark.parametrize("slopes", [False, True])
 def test_halves_of_a_fold_are_those_of_its_products(slopes, monkeypatch):
     """The products of held-out residuals again, from steps that are looked up."""
-    monkeypatch.setattr(default_booster, "SLOPES", slopes)
+    if not slopes:
+        monkeypatch.setattr(default_booster, "SLOPE_RATIO", None)
     X, y = messy_data()
     boosting = ProjectedBoosting(Problem.of(X, y, random_state=0), start="linear")
+    assert (boosting._booster.slope_ratio is not None) == slopes
     model, masks = boosting._models[0], np.random.default_rng(0).random((4, 5)) < 0.6
     stage, cancel = boosting.n_trees_, np.zeros(1, np.uint8)
     stops = np.full(4, stage)

@@ -20,9 +20,9 @@ from shaff.values.boosting.projected_boosting import ProjectedBoosting
 SOME = Subsets.from_indices([[], [0], [1, 2], [0, 2, 4], [0, 1, 2, 3, 4]], n_players=5)
 
 
-@pytest.fixture
-def slopes(monkeypatch):
-    monkeypatch.setattr(default_booster, "SLOPES", True)
+def constant_leaves(monkeypatch):
+    """From here on, the default has steps alone."""
+    monkeypatch.setattr(default_booster, "SLOPE_RATIO", None)
 
 
 def table(n=200):
@@ -34,7 +34,7 @@ def table(n=200):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_held_out_predictions_are_those_of_the_oracle(slopes, weighted):
+def test_held_out_predictions_are_those_of_the_oracle(weighted):
     X, y, categorical = table()
     y = np.column_stack([y, np.nan_to_num(X[:, 0])])
     weight = np.random.default_rng(2).integers(0, 4, len(y)) if weighted else None
@@ -64,7 +64,7 @@ def test_held_out_predictions_are_those_of_the_oracle(slopes, weighted):
 
 
 @pytest.mark.parametrize("start", ["constant", "linear"])
-def test_new_rows_are_predicted_like_held_out_ones(slopes, start):
+def test_new_rows_are_predicted_like_held_out_ones(start):
     X, y, categorical = table()
     half = np.arange(len(y)) % 2 == 0
 
@@ -78,7 +78,7 @@ def test_new_rows_are_predicted_like_held_out_ones(slopes, start):
     assert_allclose(boosting.predict(SOME, X[~half]), held_out, atol=1e-9)
 
 
-def test_nothing_is_extrapolated(slopes):
+def test_nothing_is_extrapolated():
     X, y, categorical = table()
     problem = Problem.of(X, y, categorical=categorical, cv=2, random_state=0)
     boosting = ProjectedBoosting(problem, start="constant", shrinkage=3.0)
@@ -89,20 +89,19 @@ def test_nothing_is_extrapolated(slopes):
     assert np.abs(beyond - y.mean()).max() < 3 * np.ptp(y)
 
 
-def test_lines_need_fewer_leaves(slopes, monkeypatch):
+def test_lines_explain_more_than_steps(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = X[:, 0] * (X[:, 1] > 0) + 0.1 * rng.normal(size=600)
-    found = []
-    for linear in (False, True):
-        monkeypatch.setattr(default_booster, "SLOPES", linear)
-        problem = Problem.of(X, y, random_state=0)
-        found.append(ProjectedBoosting(problem, start="constant").explained_variance())
-    assert found[1] > found[0] + 0.005
+    problem = Problem.of(X, y, random_state=0)
+    lines = ProjectedBoosting(problem, start="constant").explained_variance()
+    constant_leaves(monkeypatch)
+    steps = ProjectedBoosting(problem, start="constant").explained_variance()
+    assert lines > steps + 0.005
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_same_bits_wherever_trees_grow(slopes, backend):
+def test_same_bits_wherever_trees_grow(backend):
     X, y, categorical = table()
 
     def values():
@@ -116,12 +115,12 @@ def test_same_bits_wherever_trees_grow(slopes, backend):
     assert_array_equal(here.influences, there.influences)
 
 
-def test_another_run_takes_the_choice_over(slopes, monkeypatch):
+def test_another_run_takes_the_choice_over(monkeypatch):
     """Also where the default is another, such as in another process."""
     X, y, _ = table()
     problem = Problem.of(X, y, cv=2, random_state=0)
     first = ProjectedBoosting(problem, start="constant")
-    monkeypatch.setattr(default_booster, "SLOPES", False)
+    constant_leaves(monkeypatch)
     copy = pickle.loads(pickle.dumps(first))
     for other in (copy, ProjectedBoosting(problem, like=first)):
         assert_array_equal(other.values(SOME).v, first.values(SOME).v)
@@ -131,13 +130,24 @@ def test_boosters_of_others_have_constant_leaves(monkeypatch):
     X, y = messy_data(n=120)
     grown, problem = hist_gradient_boosting(max_features=0.5), Problem.of(X, y, cv=2)
     model = hist_gradient_boosting(max_features=0.5).fit(*messy_data(seed=3))
-    found = []
-    for linear in (False, True):
-        monkeypatch.setattr(default_booster, "SLOPES", linear)
+
+    def found():
         fitted = ProjectedBoosting.from_fitted(model, problem, shrinkage=2.0)
         refitted = ProjectedBoosting(problem, estimator=grown, start="constant", shrinkage=2.0)
-        found.append(np.concatenate([fitted.values(SOME).v, refitted.values(SOME).v]))
-    assert_array_equal(found[0], found[1])
+        return np.concatenate([fitted.values(SOME).v, refitted.values(SOME).v])
+
+    beside_lines = found()
+    constant_leaves(monkeypatch)
+    assert_array_equal(beside_lines, found())
+
+
+def test_leaves_are_linear_unless_asked():
+    make = default_booster.default_booster
+    assert make(500).slope_ratio == default_booster.SLOPE_RATIO > 0
+    assert make(500, slopes=False).slope_ratio is None
+    assert make(500).max_leaf_nodes == default_booster.LEAVES
+    small = make(500, 0.4, 3)
+    assert (small.learning_rate, small.max_leaf_nodes) == (0.4, 3)
 
 
 def test_extreme_numbers_and_empty_columns_have_no_slopes():

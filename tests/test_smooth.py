@@ -1,22 +1,28 @@
 """Smooth values against slow refits, and what they must not do."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
+from sklearn.model_selection import TimeSeriesSplit
 
 from shaff import ShapleyEffects
-from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.lapack import solve_positive
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
+from shaff.data.folds import Fold
 from shaff.data.problem import Problem
-from shaff.errors import InputError
 from shaff.subsets import Subsets
 from shaff.values.smooth import anova_ridge
+from shaff.values.smooth import leave_out as leave_out_module
 from shaff.values.smooth.anova_ridge import anova_models
-from shaff.values.smooth.basis import Ranks
+from shaff.values.smooth.basis import BasisSize, Ranks, doublings
+from shaff.values.smooth.fold_ridge import FEW_FEATURES, FoldRidge, FoldsLeftOut
 from shaff.values.smooth.kernel import KernelRidge, Likelihood, find_theta
 from shaff.values.smooth.leave_out import PENALTIES, LeaveOutTarget, Spectrum, choose, leave_out
-from shaff.values.smooth.smooth_values import SmoothValues
+from shaff.values.smooth.smooth_values import MAX_ROWS_LEFT_OUT, SmoothValues, leaves_folds
 
 MODELS = ("anova", "kernel")
 ALL = np.ones((1, 4), dtype=bool)
@@ -36,11 +42,9 @@ class Smooth(SmoothValues):
         return self.predict(Subsets.from_masks(masks), rows)
 
 
-def explained(residuals, leverages, y):
-    """v without and with the correction."""
-    squares, variance = (residuals**2).sum(axis=2), y.var(axis=0, ddof=1).sum()
-    corrected = (squares * (1 - leverages)).mean(axis=1)
-    return 1 - squares.mean(axis=1) / variance, 1 - corrected / variance
+def explained(residuals, y):
+    """v without the correction."""
+    return 1 - (residuals**2).sum(axis=2).mean(axis=1) / y.var(axis=0, ddof=1).sum()
 
 
 def all_masks(p: int) -> BoolArray:
@@ -65,15 +69,20 @@ def mixed(n: int = 90, seed: int = 0) -> tuple[FloatArray, FloatArray, BoolArray
 
 
 def refit(
-    features: FloatArray, target: LeaveOutTarget, penalty: float, left: BoolArray
+    features: FloatArray,
+    target: LeaveOutTarget,
+    penalty: float,
+    trained: BoolArray,
+    asked: BoolArray | IntpArray,
 ) -> FloatArray:
-    """Residuals of the rows that are left out: ridge with a free intercept, solved plainly."""
-    w = np.where(left, 0.0, target.weight)
-    A = np.column_stack([np.ones(len(w)), features.T])
-    ridge = penalty * target.weight.sum() * np.eye(A.shape[1])
-    ridge[0, 0] = 0.0
+    """Residuals of some rows by a ridge regression on others, with a free constant and a penalty
+    that is relative to nothing; solved plainly."""
+    w = np.where(trained, target.weight, 0.0)
+    used = features if np.isfinite(penalty) else features[:0]
+    A = np.column_stack([np.ones(len(w)), used.T])
+    ridge = np.diag([0.0, *np.full(len(used), penalty)])
     beta = np.linalg.solve(A.T @ (A * w[:, None]) + ridge, A.T @ (target.y * w[:, None]))
-    return np.asarray(target.y[left] - A[left] @ beta)
+    return np.asarray(target.y[asked] - A[asked] @ beta)
 
 
 def centred(features: FloatArray, weight: FloatArray) -> FloatArray:
@@ -82,66 +91,226 @@ def centred(features: FloatArray, weight: FloatArray) -> FloatArray:
 
 @pytest.mark.parametrize("n_features", [5, 40, 90])
 @pytest.mark.parametrize("idle", [False, True])
-@pytest.mark.parametrize("grouped", [None, 3, 20])
-def test_closed_form_is_a_refit_without_the_rows(n_features: int, idle: bool, grouped: Any) -> None:
+def test_closed_form_is_a_refit_without_the_row(n_features: int, idle: bool) -> None:
     rng = np.random.default_rng(n_features)
     n = 60
     weight = rng.integers(0 if idle else 1, 4, n).astype(float)
-    units = None if grouped is None else np.arange(n) // grouped
-    target = LeaveOutTarget.of(rng.standard_normal((n, 2)), weight, units)
+    target = LeaveOutTarget.of(rng.standard_normal((n, 2)), weight)
     features = centred(rng.standard_normal((n_features, n)) / 3, weight)
     penalties = np.array([1e-3, 0.1, np.inf])
     out = leave_out(Spectrum.of(features, target), target, penalties)
     for k, penalty in enumerate(penalties):
-        used = features if np.isfinite(penalty) else 0 * features
-        for unit in np.unique(np.arange(n) if units is None else units):
-            left = (np.arange(n) if units is None else units) == unit
-            slow = refit(used, target, penalty if np.isfinite(penalty) else 1.0, left)
+        for row in range(n):
+            left = np.arange(n) == row
+            slow = refit(features, target, penalty * weight.sum(), ~left, left)
             np.testing.assert_allclose(out.residuals[k, left], slow, atol=1e-8)
 
 
-def test_leverage_turns_squares_into_residual_times_error() -> None:
-    """e^2 (1 - h) summed over a unit is e times the residual of the fit with the unit."""
+def test_noise_turns_squares_into_residual_times_error() -> None:
+    """What is left of e^2 is e times the residual of the fit with the row."""
     rng = np.random.default_rng(1)
-    target = LeaveOutTarget.of(rng.standard_normal((60, 2)), row_groups=np.arange(60) // 4)
+    target = LeaveOutTarget.of(rng.standard_normal((60, 2)), rng.integers(1, 4, 60).astype(float))
     features = centred(rng.standard_normal((20, 60)), target.weight)
     out = leave_out(Spectrum.of(features, target), target, np.array([0.01]))
-    fit = refit(features, target, 0.01, np.zeros(60, dtype=bool))
-    assert fit.shape == (0, 2)
-    A = np.column_stack([np.ones(60), features.T])
-    ridge = np.diag([0.0, *np.full(20, 0.6)])
-    inside = target.y - A @ np.linalg.solve(A.T @ A + ridge, A.T @ target.y)
-    products = (out.residuals[0] * inside).sum(axis=1).reshape(-1, 4).sum(axis=1)
-    squares = (out.residuals[0] ** 2).sum(axis=1) * (1 - out.leverages[0])
-    np.testing.assert_allclose(squares.reshape(-1, 4).sum(axis=1), products, atol=1e-9)
+    every = np.ones(60, dtype=bool)
+    inside = refit(features, target, 0.01 * target.total, every, every)
+    for fold, rows in enumerate(target.tests):
+        residuals, noise = out.of_fold(0, fold, target)
+        np.testing.assert_allclose(residuals**2 - noise, residuals * inside[rows], atol=1e-9)
 
 
 def test_a_row_has_no_say_in_its_own_penalty() -> None:
     rng = np.random.default_rng(0)
     y, folds = rng.standard_normal((40, 1)), np.arange(40) % 4
     target = LeaveOutTarget.of(y, fold_of=folds)
-    models = [leave_out(Spectrum.of(rng.standard_normal((6, 40)), target), target)]
-    before = choose(models, target)
-    models[0].residuals[:, folds == 2] *= rng.uniform(0.5, 2, (len(PENALTIES), 1, 1))
-    after = choose(models, target)
-    picked = [
-        int(np.flatnonzero(models[0].leverages[:, 2] == c.leverages[2])[0]) for c in (before, after)
+    model = leave_out(Spectrum.of(rng.standard_normal((6, 40)), target), target)
+    before = choose([model], target).residuals[2, 0]
+    picked = np.flatnonzero(model.residuals[:, 2, 0] == before)
+    model.residuals[:, folds == 2] *= rng.uniform(0.5, 2, (len(PENALTIES), 1, 1))
+    after = choose([model], target).residuals[2, 0]
+    assert after != before
+    np.testing.assert_array_equal(np.flatnonzero(model.residuals[:, 2, 0] == after), picked)
+
+
+def splits(kind: str, n: int) -> list[Fold]:
+    """Five blocks of rows: all are held out in turn; or all but the first, which is trained on
+    always, or never, or they come one after the other."""
+    blocks = np.array_split(np.random.default_rng(5).permutation(n), 5)
+    tests = range(5) if kind == "partition" else range(1, 5)
+    trained = {
+        "partition": lambda k: set(range(5)) - {k},
+        "always": lambda k: set(range(5)) - {k},
+        "never": lambda k: set(range(1, 5)) - {k},
+        "time": lambda k: set(range(k)),
+    }[kind]
+    return [Fold(np.concatenate([blocks[b] for b in trained(k)]), blocks[k]) for k in tests]
+
+
+SPLITS = ("partition", "always", "never", "time")
+
+
+def linear_target(kind: str, features: FloatArray, noise: float = 1.0) -> LeaveOutTarget:
+    """Two outcomes that are linear in the features, with weights, and what is left out."""
+    n_features, n = features.shape
+    rng = np.random.default_rng(n_features)
+    y = 3 + features.T @ rng.standard_normal((n_features, 2)) + noise * rng.standard_normal((n, 2))
+    weight = rng.integers(0, 4, n).astype(float)
+    return LeaveOutTarget.by_folds(y, weight, splits(kind, n), None, seed=0)
+
+
+def two_sets(n_features: int, n_folds: int) -> list[tuple[IntpArray, list[int]]]:
+    """Every other fold has the first half of the features."""
+    every, folds = np.arange(n_features), np.arange(n_folds)
+    halves = (every, folds[::2].tolist()), (every[: n_features // 2], folds[1::2].tolist())
+    return list(halves)
+
+
+def slow_fold(
+    features: FloatArray, target: LeaveOutTarget, penalty: float, fold: int, half: BoolArray
+) -> FloatArray:
+    """Residuals of a fold by a refit on its training rows in a half."""
+    assert target.folds is not None
+    trained, asked = np.isin(np.arange(len(half)), target.folds[fold].train) & half, target.tests[fold]
+    np.testing.assert_array_equal(np.sort(asked), np.sort(target.folds[fold].test))
+    return refit(features, target, penalty * target.weight[trained].sum(), trained, asked)
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+@pytest.mark.parametrize("n_features", [0, 6, 2 * FEW_FEATURES + 3])
+def test_folds_left_out_are_refits_without_the_folds(kind: str, n_features: int) -> None:
+    features = np.random.default_rng(0).standard_normal((n_features, 120)) + 1
+    target = linear_target(kind, features)
+    sets, every = two_sets(n_features, target.n_folds), np.ones(120, dtype=bool)
+    out = FoldsLeftOut(FoldRidge(features, target), sets)
+    for inside, folds in sets:
+        for fold in folds:
+            for place, penalty in enumerate(out.penalties):
+                residuals, noise = out.of_fold(place, fold, target)
+                whole, first, second = (
+                    slow_fold(features[inside], target, penalty, fold, half)
+                    for half in (every, target.in_first, ~target.in_first)
+                )
+                np.testing.assert_allclose(residuals, whole, atol=1e-6)
+                np.testing.assert_allclose(noise, whole**2 - first * second, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+@pytest.mark.parametrize("shift", [0.0, 1000.0])
+def test_errors_by_moments_are_errors_by_rows(kind: str, shift: float) -> None:
+    features = np.random.default_rng(1).standard_normal((7, 90)) - 2
+    target = linear_target(kind, features)
+    target.y[:] += shift
+    out = FoldsLeftOut(FoldRidge(features, target), two_sets(7, target.n_folds))
+    errors = out.errors(target)
+    assert errors.shape == (len(out.penalties), target.n_folds)
+    for place in range(len(out.penalties)):
+        for fold, rows in enumerate(target.tests):
+            squares = (out.of_fold(place, fold, target)[0] ** 2).sum(axis=1)
+            np.testing.assert_allclose(errors[place, fold], target.weight[rows] @ squares)
+
+
+@pytest.mark.parametrize(
+    ("noise", "slope", "ends_at"), [(1e-6, 1.0, 0), (1.0, 0.2, None), (1.0, 0.0, len(PENALTIES) - 1)]
+)
+def test_the_search_ends_where_both_neighbours_are_worse(
+    noise: float, slope: float, ends_at: int | None
+) -> None:
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((8, 200))
+    y = slope * features.sum(axis=0)[:, None] + noise * rng.standard_normal((200, 1))
+    folds = splits("partition", 200)
+    target = LeaveOutTarget.by_folds(y, np.ones(200), folds, None, seed=0)
+    out = FoldsLeftOut(FoldRidge(features, target), [(np.arange(8), list(range(5)))])
+    found = float(out.penalties[out.errors(target).sum(axis=1).argmin()])
+    place, every = int(np.flatnonzero(PENALTIES == found)[0]), np.ones(200, dtype=bool)
+    near = range(max(place - 1, 0), min(place + 2, len(PENALTIES)))
+    errors = [
+        sum((slow_fold(features, target, PENALTIES[k], fold, every) ** 2).sum() for fold in range(5))
+        for k in near
     ]
-    assert picked[0] == picked[1]
+    assert near[int(np.argmin(errors))] == place
+    if ends_at is None:
+        assert 0 < place < len(PENALTIES) - 1
+    else:
+        assert place == ends_at
 
 
-@pytest.mark.parametrize("model", MODELS)
+def test_products_of_halves_have_no_noise_of_the_fit() -> None:
+    """Of twenty slopes by eighty rows there is a quarter of the noise in a squared error."""
+    squares, products = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        features = rng.standard_normal((20, 100))
+        y = 10 * features.sum(axis=0)[:, None] + rng.standard_normal((100, 1))
+        folds = splits("partition", 100)
+        target = LeaveOutTarget.by_folds(y, np.ones(100), folds, None, seed)
+        out = FoldsLeftOut(FoldRidge(features, target), [(np.arange(20), list(range(5)))])
+        choice = choose([out], target)
+        squares.append((choice.residuals**2).mean())
+        products.append((choice.residuals**2 - choice.noise).mean())
+    assert np.mean(squares) > 1.25
+    assert abs(np.mean(products) - 1) < 0.05
+
+
+def test_groups_are_in_one_half() -> None:
+    groups = np.random.default_rng(0).integers(0, 12, 60)
+    folds = Problem.of(np.zeros((60, 1)), np.zeros(60), row_groups=groups).folds(0)
+    target = LeaveOutTarget.by_folds(np.zeros((60, 1)), np.ones(60), folds, groups, seed=3)
+    halves = [set(target.in_first[groups == group].tolist()) for group in np.unique(groups)]
+    assert all(len(half) == 1 for half in halves)
+    assert len(set.union(*halves)) == 2
+    sizes = np.bincount(groups)
+    np.testing.assert_allclose(target.copies, (sizes**2).sum() / 60)
+
+
+def test_some_folds_tell_the_noise_of_all(monkeypatch: Any) -> None:
+    features = np.random.default_rng(0).standard_normal((6, 100))
+    target = linear_target("partition", features)
+    out = FoldsLeftOut(FoldRidge(features, target), two_sets(6, 5))
+    whole = choose([out], target)
+    monkeypatch.setattr(leave_out_module, "NOISE_ROWS", 40)
+    some = choose([FoldsLeftOut(FoldRidge(features, target), two_sets(6, 5))], target)
+    np.testing.assert_array_equal(some.residuals, whole.residuals)
+    known, weight = target.fold_of < 2, target.weight[:, None]
+    np.testing.assert_array_equal(some.noise[known], whole.noise[known])
+    share = (weight * whole.noise)[known].sum(axis=0) / (weight * whole.residuals**2)[known].sum(
+        axis=0
+    )
+    np.testing.assert_allclose(some.noise[~known], share * whole.residuals[~known] ** 2)
+
+
+@pytest.mark.parametrize("n", [1, 5, 200])
+def test_positive_systems(n: int) -> None:
+    rng = np.random.default_rng(n)
+    root, right = rng.standard_normal((n, n + 3)), rng.standard_normal((n, 3))
+    matrix = root @ root.T
+    expected = np.linalg.solve(matrix, right)
+    np.testing.assert_allclose(solve_positive(matrix.copy(), right), expected, atol=1e-8)
+
+
+def test_indefinite_systems_are_refused() -> None:
+    for diagonal in ([1.0, -1.0], [0.0, 1.0]):
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            solve_positive(np.diag(diagonal), np.ones((2, 1)))
+
+
+def repeated_splits(source: IntpArray, n: int) -> tuple[list[Any], list[Any]]:
+    """Splits of rows, and of their copies."""
+    plain = [(fold.train, fold.test) for fold in splits("partition", n)]
+    copies = [tuple(np.flatnonzero(np.isin(source, some)) for some in pair) for pair in plain]
+    return plain, copies
+
+
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_whole_weights_are_copies(model: Any, n_outputs: int) -> None:
+def test_whole_weights_are_copies(n_outputs: int) -> None:
     X, y = draw(80)
     X[::7, 1] = np.nan
     y = y[:, :n_outputs]
     copies = np.random.default_rng(3).integers(1, 4, 80)
     source = np.repeat(np.arange(80), copies)
-    folds = np.arange(80) % 5
-    weighted = Smooth(X, y, weight=copies.astype(float), fold_of=folds, model=model)
-    repeated = Smooth(X[source], y[source], row_groups=source, fold_of=folds[source],
-                            model=model)  # fmt: skip
+    plain, of_copies = repeated_splits(source, 80)
+    weighted = Smooth(X, y, weight=copies.astype(float), cv=plain)
+    repeated = Smooth(X[source], y[source], row_groups=source, cv=of_copies)
     masks = all_masks(4)[[1, 6, 15]]
     for left, right in zip(weighted.fit_subsets(masks), repeated.fit_subsets(masks), strict=True):
         np.testing.assert_allclose(left[:, source], right, atol=1e-8)
@@ -149,17 +318,41 @@ def test_whole_weights_are_copies(model: Any, n_outputs: int) -> None:
 
 def test_copies_of_rows_change_nothing_when_pairs_are_screened(monkeypatch: Any) -> None:
     monkeypatch.setattr(anova_ridge, "MAX_FEATURES", 70)
-    test_whole_weights_are_copies("anova", 1)
+    test_whole_weights_are_copies(1)
 
 
-@pytest.mark.parametrize("model", MODELS)
+def test_whole_weights_are_copies_for_the_kernel() -> None:
+    X, y = draw(80)
+    X[::7, 1] = np.nan
+    copies, folds = np.random.default_rng(3).integers(1, 4, 80), np.arange(80) % 5
+    source, none = np.repeat(np.arange(80), copies), np.zeros(4, dtype=bool)
+    targets = (
+        LeaveOutTarget.of(y, copies.astype(float), folds),
+        LeaveOutTarget.of(y[source], fold_of=folds[source]),
+    )
+    weighted, repeated = (
+        KernelRidge(rows, target, none, 0) for rows, target in zip((X, X[source]), targets, strict=True)
+    )
+    np.testing.assert_allclose(weighted.thetas, repeated.thetas, rtol=1e-6)
+    for mask in all_masks(4)[[1, 6, 15]]:
+        left, right = (
+            ridge.apply(ridge.fit(mask, 0.01), ridge.prepare(X)) for ridge in (weighted, repeated)
+        )
+        np.testing.assert_allclose(left, right, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "cv"), [("anova", None), ("kernel", None), ("anova", TimeSeriesSplit(3))]
+)
 @pytest.mark.parametrize("room", [50, 1000])
-def test_copies_of_a_column_have_equal_values(model: Any, room: int, monkeypatch: Any) -> None:
+def test_copies_of_a_column_have_equal_values(
+    model: Any, cv: Any, room: int, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(anova_ridge, "MAX_FEATURES", room)
     X, y = draw(100)
     X = np.column_stack([X, X[:, 1]])
     masks = np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 0, 0], [1, 0, 1, 0, 1]], bool)
-    v = explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0]
+    v = explained(Smooth(X, y, model=model, cv=cv).fit_subsets(masks)[0], y)
     np.testing.assert_allclose(v[[0, 2]], v[[1, 3]], atol=1e-6)
 
 
@@ -194,7 +387,7 @@ def test_categories_and_missing_entries(model: Any) -> None:
     X, y, categorical = mixed(300)
     values = Smooth(X, y, categorical=categorical, model=model)
     masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]], bool)
-    v = explained(*values.fit_subsets(masks), y)[0]
+    v = explained(values.fit_subsets(masks)[0], y)
     assert v[2] > v[1] + 0.1
     assert v[1] > v[0] - 0.03
     assert v[2] > 0.8
@@ -211,7 +404,7 @@ def test_missingness_is_information(model: Any) -> None:
     X[gone, 0] = np.nan
     y = (gone + 0.1 * rng.standard_normal(200))[:, None]
     masks = np.array([[True, False]])
-    v = explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0]
+    v = explained(Smooth(X, y, model=model).fit_subsets(masks)[0], y)
     assert v[0] > 0.9
 
 
@@ -219,7 +412,7 @@ def test_missingness_is_information(model: Any) -> None:
 def test_columns_that_say_nothing(model: Any) -> None:
     X, y = draw(80)
     X[:, 0], X[:, 1], y = 3.0, np.nan, y[:, :1]
-    v = explained(*Smooth(X, y, model=model).fit_subsets(all_masks(4)), y)[0]
+    v = explained(Smooth(X, y, model=model).fit_subsets(all_masks(4))[0], y)
     np.testing.assert_allclose(v[:4], -1 / 79, atol=1e-12)
     np.testing.assert_allclose(v[4:8], v[4], atol=1e-8)
 
@@ -247,7 +440,7 @@ def test_noise_is_worth_nothing_on_average(model: Any, p: int) -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((150, p)), rng.standard_normal((150, 1))
         masks = np.array([np.ones(p), np.arange(p) < p / 2, np.arange(p) < 1], dtype=bool)
-        v.append(explained(*Smooth(X, y, model=model).fit_subsets(masks), y)[0])
+        v.append(explained(Smooth(X, y, model=model).fit_subsets(masks)[0], y))
     assert (np.mean(v, axis=0) < 0.002).all()
 
 
@@ -258,9 +451,14 @@ def test_groups_cannot_be_recognised() -> None:
     X = rng.standard_normal((20, 2))[group] + 1e-3 * rng.standard_normal((100, 2))
     y = rng.standard_normal((20, 1))[group]
     ones = np.ones((1, 2), dtype=bool)
-    together = explained(*Smooth(X, y, row_groups=group).fit_subsets(ones), y)[0]
-    apart = explained(*Smooth(X, y).fit_subsets(ones), y)[0]
+    together = explained(Smooth(X, y, row_groups=group).fit_subsets(ones)[0], y)
+    apart = explained(Smooth(X, y).fit_subsets(ones)[0], y)
     assert together[0] < 0.1 < 0.8 < apart[0]
+
+
+def n_features(models: Any) -> list[int]:
+    """Features of each model, in the fold that has the most."""
+    return [int(model.allowed.sum(axis=1).max()) for model in models]
 
 
 def test_many_columns_stay_within_their_room() -> None:
@@ -268,7 +466,7 @@ def test_many_columns_stay_within_their_room() -> None:
     X = rng.standard_normal((200, 300))
     target = LeaveOutTarget.of(X[:, :1] ** 2)
     models = anova_models(X, target, np.zeros(300, dtype=bool))
-    assert all(model.n_features <= anova_ridge.MAX_FEATURES for model in models)
+    assert max(n_features(models)) <= anova_ridge.MAX_FEATURES
 
 
 def test_a_strong_pair_is_found_among_many() -> None:
@@ -276,9 +474,37 @@ def test_a_strong_pair_is_found_among_many() -> None:
     X = rng.uniform(-1, 1, (500, 20))
     y = np.cos(6 * X[:, 3]) * np.cos(6 * X[:, 11]) + 0.1 * rng.standard_normal(500)
     target = LeaveOutTarget.of(y[:, None])
-    found = anova_models(X, target, np.zeros(20, dtype=bool))[2]._products
-    assert ((found.first == 3) & (found.second == 11)).sum() == 25
-    assert len(found) <= 75
+    curves, pairs = anova_models(X, target, np.zeros(20, dtype=bool))[1:3]
+    products = pairs.allowed & ~curves.allowed
+    of_the_pair = (pairs._features.owners == [[3], [11]]).all(axis=0)
+    factors = BasisSize.of(500).factors
+    assert (products[:, of_the_pair].sum(axis=1) == factors**2).all()
+    assert products.sum(axis=1).max() <= 3 * factors**2
+
+
+def test_functions_become_richer_with_the_rows_and_never_poorer() -> None:
+    sizes = [BasisSize.of(n) for n in np.geomspace(50, 10**6, 200).astype(int)]
+    for part in ("waves", "score_waves", "pair_waves", "pair_score_waves", "factors"):
+        steps = np.diff([getattr(size, part) for size in sizes])
+        assert set(steps.tolist()) == {0, 1}
+    more = [doublings(n) for n in (10, 1000, 2000, 2001, 10**9)]
+    assert more == sorted(more)
+    assert more[:3] == [0.0, 0.0, 1.0]
+
+
+def test_features_grow_with_the_rows() -> None:
+    """Through the number of rows up to which each is left out by itself, too."""
+    rng, found = np.random.default_rng(0), []
+    X = rng.uniform(-1, 1, (4200, 5))
+    for n in (500, 1000, MAX_ROWS_LEFT_OUT, MAX_ROWS_LEFT_OUT + 1, 4200):
+        problem = Problem.of(X[:n], X[:n, 0], random_state=0)
+        assert leaves_folds(problem) == (n > MAX_ROWS_LEFT_OUT)
+        target = SmoothValues(problem)._targets[0]
+        models = anova_models(problem.X, target, problem.categorical)
+        found.append((n_features(models)[1], n_features(models)[-1]))
+    assert found == sorted(found)
+    assert found[2] == found[3]
+    assert found[0][0] < found[-1][0] and found[0][1] < found[-1][1]
 
 
 def test_ranks_count_weight() -> None:
@@ -311,17 +537,33 @@ def test_noise_has_small_theta() -> None:
     assert find_theta(functions, rng.standard_normal((200, 1)), np.ones(200)).max() < 0.5
 
 
-def test_values_are_the_errors_beside_those_of_the_mean_of_the_others():
+def constant_error(y: FloatArray, folds: list[Fold] | None) -> float:
+    """Mean squared error of the mean of the other rows, or of the training rows of a fold."""
+    if folds is None:
+        return float(np.mean(((y - y.mean()) * len(y) / (len(y) - 1)) ** 2))
+    squares = [(y[fold.test] - y[fold.train].mean()) ** 2 for fold in folds]
+    return float(np.concatenate(squares).mean())
+
+
+@pytest.mark.parametrize("kind", [None, *SPLITS])
+def test_values_are_the_errors_beside_those_of_the_mean_of_the_others(kind: str | None) -> None:
     X, y = draw(80)
     y = y[:, :1]
-    values = Smooth(X, y, model="anova").values(Subsets.full(4), influences=True)
-    residuals, leverages = Smooth(X, y, model="anova").fit_subsets(ALL)
-    constant = np.mean(((y - y.mean()) * 80 / 79) ** 2)
-    np.testing.assert_allclose(values.plain, 1 - np.mean(residuals**2) / constant)
-    corrected = np.mean(residuals[0, :, 0] ** 2 * (1 - leverages[0]))
+    folds = None if kind is None else splits(kind, 80)
+    cv = None if folds is None else [(fold.train, fold.test) for fold in folds]
+    smooth = Smooth(X, y, model="anova", cv=cv)
+    values = smooth.values(Subsets.full(4), influences=True)
+    residuals, noise = smooth.fit_subsets(ALL)
+    measured = np.arange(80) if folds is None else np.concatenate([fold.test for fold in folds])
+    squares, constant = residuals[0, measured] ** 2, constant_error(y, folds)
+    np.testing.assert_allclose(values.plain, 1 - np.mean(squares) / constant)
+    corrected = np.mean(squares - noise[0, measured])
     np.testing.assert_allclose(values.v, 1 - corrected / constant)
-    assert values.v > values.plain
+    assert values.v > values.plain or kind is not None
+    assert values.influences is not None
     assert values.influences.shape == (1, 80)
+    idle = np.setdiff1d(np.arange(80), measured)
+    assert not values.influences[0, idle].any()
 
 
 def test_as_an_estimator_with_groups_weights_classes_and_categories():
@@ -338,10 +580,42 @@ def test_as_an_estimator_with_groups_weights_classes_and_categories():
         np.testing.assert_allclose(est.effects_.sum(), est.explained_variance_)
 
 
-def test_splits_are_refused():
-    X, y = draw(60)
-    with pytest.raises(InputError, match="cv is not used: smooth values leave out each row"):
-        ShapleyEffects("smooth", cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), [(np.arange(100), np.arange(100, 200))]])
+def test_as_an_estimator_with_splits(cv: Any) -> None:
+    X, y = draw(200)
+    est = ShapleyEffects("smooth", cv=cv, random_state=0).fit(X, y[:, 0])
+    assert est.effects_[3] < 0.1 < est.effects_[0]
+    np.testing.assert_allclose(est.effects_.sum(), est.explained_variance_)
+
+
+def test_rows_outside_all_splits_have_no_say() -> None:
+    X, y = draw(80)
+    folds = splits("never", 80)
+    idle = np.setdiff1d(np.arange(80), np.concatenate([fold.rows for fold in folds]))
+    cv = [(fold.train, fold.test) for fold in folds]
+    before = Smooth(X, y, cv=cv).fit_subsets(all_masks(4))
+    assert len(idle) == 16
+    assert not before[0][:, idle].any()
+    y[idle] += 5
+    for left, right in zip(before, Smooth(X, y, cv=cv).fit_subsets(all_masks(4)), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-8)
+
+
+def test_what_comes_later_has_no_say_in_what_was_predicted() -> None:
+    """Models and penalties aside: those are what other folds choose, so there is one of each."""
+    X, y = draw(90)
+    folds = splits("time", 90)
+    features = centred(X.T, np.ones(90))
+
+    def residuals(y: FloatArray) -> FloatArray:
+        target = LeaveOutTarget.by_folds(y, np.ones(90), folds, None, seed=0)
+        out = FoldsLeftOut(FoldRidge(features, target), [(np.arange(4), list(range(4)))])
+        place = int(np.flatnonzero(out.penalties == PENALTIES[6])[0])
+        return out.of_fold(place, 1, target)[0]
+
+    later = y.copy()
+    later[np.concatenate([fold.test for fold in folds[2:]])] += 5
+    np.testing.assert_array_equal(residuals(later), residuals(y))
 
 
 def test_divisions_into_folds_are_averaged():
@@ -349,6 +623,10 @@ def test_divisions_into_folds_are_averaged():
     folds = [np.arange(80) % 5, np.arange(80) // 16]
     problem = Problem.of(X, y, random_state=0)
     both = SmoothValues(problem, folds, "anova")
-    runs, _ = both.runs_and_leverages(Subsets.full(4))
+    runs, noise = both.runs_and_noise(Subsets.full(4))
     assert runs.shape == (2, 1, 80, 2)
+    alone = SmoothValues(problem, folds[:1], "anova").predict(Subsets.full(4))
+    np.testing.assert_allclose(runs[0], alone)
+    assert np.abs(runs[1] - runs[0]).max() > 0.01
+    np.testing.assert_array_equal(noise, both.left_out(Subsets.full(4))[1])
     np.testing.assert_allclose(runs.mean(axis=0), both.predict(Subsets.full(4)))
