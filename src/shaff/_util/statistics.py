@@ -1,4 +1,4 @@
-"""Small statistics that several rooms need: ranks, normal scores, equal means, pairs."""
+"""Small statistics that several rooms need: counts of rows, ranks, equal means, pairs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,32 @@ import numpy as np
 from scipy.special import fdtrc, ndtri
 
 from shaff._util.typing import FloatArray, IntpArray
+
+
+def count_rows(weight: FloatArray) -> bool:
+    """Whether weights count rows: whole numbers do, other weights have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import count_rows
+    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return np.array_equal(weight, np.round(weight))
+
+
+def n_rows_of(weight: FloatArray) -> float:
+    """Return the number of rows: the sum of whole weights, which count rows; others have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import n_rows_of
+    >>> n_rows_of(np.array([2.0, 1.0])), n_rows_of(np.array([0.5, 1.0]))
+    (3.0, 2.0)
+    """
+    return float(weight.sum()) if count_rows(weight) else float(len(weight))
 
 
 def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
