@@ -30,6 +30,11 @@ def drawn_columns(n_columns, share, seed, tree, node):
     return columns[:n_drawn]
 
 
+def n_rows(weight):
+    """Whole weights are repeated rows."""
+    return weight.sum() if (weight == np.floor(weight)).all() else len(weight)
+
+
 def left_sides(bins, n_bins, categorical, residual, weight):
     """All sets of bins that may go left, in the order in which they are tried."""
     has_missing = (bins == n_bins).any()
@@ -42,7 +47,7 @@ def left_sides(bins, n_bins, categorical, residual, weight):
         return
     sums = {b: (weight[bins == b] @ residual[bins == b], weight[bins == b].sum())
             for b in range(n_bins + 1)}  # fmt: skip
-    per_weight = len(bins) / weight.sum()
+    per_weight = n_rows(weight) / weight.sum()
     usable = [b for b, (_, w) in sums.items() if w > 0 and w * per_weight >= SUPPORT]
     order = sorted(usable, key=lambda b: -sums[b][0] / (sums[b][1] + SUPPORT))
     middle = (len(order) + 1) // 2

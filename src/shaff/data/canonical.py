@@ -144,7 +144,7 @@ def _joined(problem: Problem) -> Problem:
     assert groups is not None
     first, row_of = _distinct_rows(np.column_stack([groups, problem.y, problem.X]))
     if len(first) < len(groups):
-        weight = np.bincount(row_of, weights=problem.weight)
+        weight = np.bincount(row_of, problem.weight).astype(np.float64)
         problem = replace(problem.take(first), sample_weight=weight, row_of=row_of)
     alone = problem.row_groups is not None and len(np.unique(groups)) == len(first)
     return replace(problem, row_groups=None) if alone else problem
