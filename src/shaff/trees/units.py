@@ -30,7 +30,7 @@ class ColumnUnits(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class ColumnRanks:
     """Columns as places among the numbers that they hold: no unit is left.
 
     Parameters
@@ -41,8 +41,8 @@ class Ranks:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.trees.units import Ranks
-    >>> ranks = Ranks.of(np.array([[1e-30], [3e-30], [1e30]]), np.array([False]))
+    >>> from shaff.trees.units import ColumnRanks
+    >>> ranks = ColumnRanks.of(np.array([[1e-30], [3e-30], [1e30]]), np.array([False]))
     >>> ranks.encode(np.array([[1e-30], [2e-30], [1e31], [np.nan]])).ravel().tolist()
     [0.0, 0.5, 2.0, nan]
     """
@@ -50,7 +50,7 @@ class Ranks:
     levels: tuple[FloatArray | None, ...]
 
     @classmethod
-    def of(cls, X: FloatArray, categorical: BoolArray) -> Ranks:
+    def of(cls, X: FloatArray, categorical: BoolArray) -> ColumnRanks:
         """Find the numbers of each column."""
         columns = zip(X.T, categorical, strict=True)
         return cls(tuple(None if c else np.unique(x[~np.isnan(x)]) for x, c in columns))
@@ -74,7 +74,7 @@ def _places(levels: FloatArray, x: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Shifts:
+class ColumnShifts:
     """Columns moved to 0 and stretched by a power of two, where they need it.
 
     Parameters
@@ -85,9 +85,9 @@ class Shifts:
     Examples
     --------
     >>> import numpy as np
-    >>> from shaff.trees.units import Shifts
+    >>> from shaff.trees.units import ColumnShifts
     >>> X = np.array([[0.0, 1e9], [4.0, 1e9 + 4]])
-    >>> Shifts.of(X, np.zeros(2, dtype=bool)).encode(X).tolist()
+    >>> ColumnShifts.of(X, np.zeros(2, dtype=bool)).encode(X).tolist()
     [[0.0, 0.0], [4.0, 4.0]]
     """
 
@@ -95,7 +95,7 @@ class Shifts:
     stretch: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, categorical: BoolArray) -> Shifts:
+    def of(cls, X: FloatArray, categorical: BoolArray) -> ColumnShifts:
         """Find the columns that need it."""
         shifts = np.array([_shift(*_ends(x), COLUMN_RANGE, COLUMN_OFFSET) for x in X.T])
         shifts[categorical] = 0.0, 1.0

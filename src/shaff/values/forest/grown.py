@@ -17,7 +17,7 @@ from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_b
 from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, TreeSample, grow_forest
 from shaff.trees.kinds import has_bags, paper_forest
-from shaff.trees.units import ColumnUnits, Ranks, Shifts, in_range, on_grid
+from shaff.trees.units import ColumnRanks, ColumnShifts, ColumnUnits, in_range, on_grid
 from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.models.fitting import fit_forest
 
@@ -47,13 +47,13 @@ def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") ->
 
 def _own_units(problem: Problem) -> tuple[ColumnUnits, Problem]:
     """The problem without units, for trees that do not depend on them."""
-    units = Ranks.of(problem.X, problem.categorical)
+    units = ColumnRanks.of(problem.X, problem.categorical)
     return units, _seen(problem, units, on_grid(problem.y))
 
 
 def _safe_units(problem: Problem, model: Any) -> tuple[ColumnUnits, Problem]:
     """The problem as it is, but for what the trees of a given forest could not hold."""
-    units = Shifts.of(problem.X, problem.categorical)
+    units = ColumnShifts.of(problem.X, problem.categorical)
     return units, _seen(problem, units, in_range(problem.y, model))
 
 
