@@ -42,8 +42,8 @@ class ColumnRanks:
     --------
     >>> import numpy as np
     >>> from shaff.trees.units import ColumnRanks
-    >>> ranks = ColumnRanks.of(np.array([[1e-30], [3e-30], [1e30]]), np.array([False]))
-    >>> ranks.encode(np.array([[1e-30], [2e-30], [1e31], [np.nan]])).ravel().tolist()
+    >>> ranks = ColumnRanks.of(np.array([[1.0], [3.0], [1e30]]), np.array([False]))
+    >>> ranks.encode(np.array([[1.0], [2.0], [1e31], [np.nan]])).ravel().tolist()
     [0.0, 0.5, 2.0, nan]
     """
 
