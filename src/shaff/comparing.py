@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from shaff._util.typing import FloatArray, IntpArray
-from shaff.data.problem import Problem
 from shaff.errors import InputError, InputTypeError
 from shaff.estimator import ShapleyEffects
 from shaff.fitting.fitted_game import FittedGame
@@ -121,7 +120,7 @@ def _shared(
         )
         stated = result.errors_by_source["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
-        influences.append(_by_row_read(psi * scale[:, None], game.selection.problem))
+        influences.append(game.selection.problem.of_rows_read(psi * scale[:, None]))
     one, other = influences
     if one.shape != other.shape:
         raise InputError("same_rows=True: the two results rest on different numbers of rows.")
@@ -130,11 +129,3 @@ def _shared(
         data_covariance(np.stack(rows), groups)[0, 1] for rows in zip(one, other, strict=True)
     ]
     return np.array(together)
-
-
-def _by_row_read(psi: FloatArray, problem: Problem) -> FloatArray:
-    """Influences of the rows as they were read: joined copies share that of their row."""
-    if problem.row_of is None:
-        return psi
-    copies = np.bincount(problem.row_of)
-    return np.asarray((psi * (problem.n_read / psi.shape[1]) / copies)[:, problem.row_of])

@@ -265,6 +265,14 @@ class Problem:
             places=rows if self.places is None else self.places[rows],
         )
 
+    def of_rows_read(self, influences: FloatArray) -> FloatArray:
+        """Return influences on means of the rows as they were read: joined copies share that of
+        their row. Shapes are (n_means, n_rows) and (n_means, n_read)."""
+        if self.row_of is None:
+            return influences
+        share = self.n_read / len(self.X) / np.bincount(self.row_of)
+        return np.asarray((influences * share)[:, self.row_of])
+
     def __getstate__(self) -> dict[str, Any]:
         # A progress bar may be bound to a window of this process.
         return {**self.__dict__, "tell": say_nothing}

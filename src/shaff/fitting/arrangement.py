@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from shaff._util.typing import IntpArray
 from shaff.data.canonical import in_column_order, with_copies_joined
 from shaff.data.problem import Problem
 from shaff.fitting.facts import Task
-from shaff.trees.kinds import is_forest
-from shaff.values.making import is_own, model_of
+from shaff.values.making import counts_weights, is_own
 
 
 class Arranged(NamedTuple):
@@ -40,17 +39,9 @@ def arrange(task: Task) -> Arranged:
     """
     problem, estimator = task.problem, task.settings.estimator
     # Rows outside of the sample are told from those in it by their places.
-    if task.model is None and task.sampled.rest is None and _counts_weights(estimator):
+    if task.model is None and task.sampled.rest is None and counts_weights(estimator):
         problem = with_copies_joined(problem)
     if task.model is not None or not is_own(estimator):
         return Arranged(problem, None, np.arange(len(problem.players)))
     ordered, columns, players = in_column_order(problem)
     return Arranged(ordered, columns[ordered.distinct_columns()], players)
-
-
-def _counts_weights(estimator: Any) -> bool:
-    """Whether a row of weight 2 is two rows to a learner; other models may take no weights, and
-    those of classes are balanced by the number of rows."""
-    model = model_of(estimator)
-    grown = is_forest(model) and getattr(model, "class_weight", None) is None
-    return is_own(estimator) or grown
