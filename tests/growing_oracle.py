@@ -31,7 +31,7 @@ def drawn_columns(n_columns, share, seed, tree, node):
     return columns[:n_drawn]
 
 
-def left_sides(bins, n_bins, categorical, residual, weight):
+def left_sides(bins, n_bins, categorical, residual, weight, size):
     """All sets of bins that may go left, in the order in which they are tried."""
     has_missing = (bins == n_bins).any()
     if not categorical:
@@ -43,7 +43,7 @@ def left_sides(bins, n_bins, categorical, residual, weight):
         return
     sums = {b: (weight[bins == b] @ residual[bins == b], weight[bins == b].sum())
             for b in range(n_bins + 1)}  # fmt: skip
-    per_weight = len(bins) / weight.sum()
+    per_weight = size / weight.sum()
     usable = [b for b, (_, w) in sums.items() if w > 0 and w * per_weight >= SUPPORT]
     order = sorted(usable, key=lambda b: -sums[b][0] / (sums[b][1] + SUPPORT))
     middle = (len(order) + 1) // 2
@@ -68,6 +68,12 @@ def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree, 
     With values, shape (n_columns, n_rows), leaves are linear in them.
     """
 
+    whole = (weight == np.floor(weight)).all()
+
+    def size(rows):
+        """Whole weights are repeated rows."""
+        return weight[rows].sum() if whole else len(rows)
+
     def score(rows):
         return (weight[rows] @ residual[rows]) ** 2 / (weight[rows].sum() + booster.shrinkage)
 
@@ -75,10 +81,10 @@ def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree, 
         best = (0.0, None, None)
         for j in drawn_columns(len(n_bins), booster.max_features, seed, tree, node):
             for left in left_sides(
-                bins[j, rows], n_bins[j], categorical[j], residual[rows], weight[rows]
+                bins[j, rows], n_bins[j], categorical[j], residual[rows], weight[rows], size(rows)
             ):
                 goes = np.isin(bins[j, rows], list(left))
-                if min(goes.sum(), (~goes).sum()) < booster.min_samples_leaf:
+                if min(size(rows[goes]), size(rows[~goes])) < booster.min_samples_leaf:
                     continue
                 gain = score(rows[goes]) + score(rows[~goes]) - own
                 # What differs by rounding is a tie, which the first wins.
@@ -88,7 +94,7 @@ def grow_tree(bins, n_bins, categorical, residual, weight, booster, seed, tree, 
 
     def push(node, rows, own):
         gain, j, left = best_split(node, rows, own)
-        if j is not None and len(rows) >= 2 * booster.min_samples_leaf:
+        if j is not None and size(rows) >= 2 * booster.min_samples_leaf:
             heapq.heappush(open_leaves, (-gain, node, rows, j, left))
         else:
             leaves.append((rows, node))

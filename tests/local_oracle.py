@@ -27,12 +27,15 @@ def shapley(games):
 def enumerated(est, rows, base):
     """Values of a fitted estimator's rows, by its own conditional means of every subset; shape
     (n_rows, n_players, n_outputs)."""
-    values = est._fitted_game.game.values
+    fitted = est._fitted_game
+    values = fitted.game.values
     masks = all_masks(values.n_players)
     games = np.empty((len(masks), len(rows), np.size(base)))
     games[0] = base
-    games[1:] = values.predict(Subsets.from_masks(masks[1:]), rows)
-    return shapley(games).transpose(1, 0, 2)
+    games[1:] = values.predict(Subsets.from_masks(masks[1:]), rows[:, fitted.columns])
+    out = np.empty((len(rows), values.n_players, np.size(base)))
+    out[:, fitted.selection.kept] = shapley(games).transpose(1, 0, 2)
+    return out
 
 
 def linear_gaussian(beta, covariance, X):

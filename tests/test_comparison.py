@@ -97,7 +97,7 @@ def test_shared_rows_enter_by_their_covariance():
         rows = []
         for est in (one, other):
             kept = est._fitted_game
-            weights = kept.effects.linear_map[j]
+            weights = kept.effects.linear_map[list(kept.selection.kept).index(j)]
             values = kept.evaluator.evaluate(kept.subsets)
             full = kept.evaluator.evaluate(type(kept.subsets).full(3))
             psi = weights[:-1] @ values.influences + weights[-1] * full.influences[0]

@@ -54,10 +54,13 @@ def many(n, names=None, seed=0):
 
 
 def test_the_index_of_a_real_fit_is_that_of_brute_force(fitted, found):
+    kept = fitted._fitted_game
+
     def game(masks):
         v = np.zeros(len(masks))
         some = masks.any(axis=1)
-        v[some] = fitted._fitted_game.evaluator.evaluate(Subsets.from_masks(masks[some])).v
+        played = Subsets.from_masks(masks[some][:, kept.selection.kept])
+        v[some] = kept.evaluator.evaluate(played).v
         return v
 
     np.testing.assert_allclose(found.values, interaction_indices(game, 5), atol=1e-10)

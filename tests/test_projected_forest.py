@@ -362,7 +362,8 @@ def test_whole_weights_count_like_repeated_rows():
     subsets = Subsets.from_indices([range(15), [0, 2], [9]], 15)
     weighted = ProjectedForest(Problem.of(exp.X, exp.y, sample_weight=weight.astype(float)), grown)
     repeated = ProjectedForest(
-        Problem.of(exp.X[copies], exp.y[copies]), replace(grown, bags=grown.bags[:, copies])
+        Problem.of(exp.X[copies], exp.y[copies], row_groups=copies),
+        replace(grown, bags=grown.bags[:, copies]),
     )
     np.testing.assert_allclose(weighted.values(subsets).v, repeated.values(subsets).v)
 

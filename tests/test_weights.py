@@ -66,7 +66,7 @@ def test_projected_forest_counts_weights_as_rows(rows, error, categorical):
     )
     row_of = np.repeat(np.arange(N), weight)
     by_weight = Problem.of(X, y, sample_weight=weight, categorical=categorical)
-    by_rows = Problem.of(X[row_of], y[row_of], categorical=categorical)
+    by_rows = Problem.of(X[row_of], y[row_of], categorical=categorical, row_groups=row_of)
     weighted = ProjectedForest(by_weight, grown, error=error)
     repeated = ProjectedForest(by_rows, replace(grown, bags=grown.bags[:, row_of]), error=error)
     same_answers(weighted, repeated, row_of)
@@ -122,9 +122,9 @@ def test_rows_without_weight_do_not_count(rows, estimator):
 def test_row_groups_are_never_on_both_sides():
     """Copies of a row betray its noise unless they stay together."""
     rng = np.random.default_rng(1)
-    X = np.repeat(rng.standard_normal((60, 2)), 4, axis=0)
-    y = np.repeat(rng.standard_normal(60), 4)
-    groups = np.repeat([f"unit {i}" for i in range(60)], 4)
+    X = np.repeat(rng.standard_normal((150, 2)), 4, axis=0)
+    y = np.repeat(rng.standard_normal(150), 4)
+    groups = np.repeat([f"unit {i}" for i in range(150)], 4)
     few = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, min_samples_leaf=3)
     for estimator in ("forest", few):
         est = ShapleyEffects(estimator, random_state=0)

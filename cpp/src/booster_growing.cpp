@@ -1,5 +1,7 @@
 #include "shaff/booster_growing.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <queue>
 
@@ -36,6 +38,8 @@ class Grower {
         residual_(residual),
         trees_(trees),
         poll_(interrupted),
+        weights_count_(!rows.weight.empty() && std::ranges::all_of(rows.weight, is_whole)),
+        total_weight_(std::accumulate(rows.weight.begin(), rows.weight.end(), 0.0)),
         layout_(rows),
         draw_(layout_.columns(), options.max_features, options.seed),
         pool_(layout_.size()),
@@ -62,6 +66,9 @@ class Grower {
  private:
   using Histogram = typename Pool<Bin>::Histogram;
 
+  // Whole weights are repeated rows; others have no unit.
+  static bool is_whole(double weight) { return weight == std::floor(weight); }
+  double size(const Side& side) const { return side.size(weights_count_); }
   double least_count() const { return static_cast<double>(options_.min_samples_leaf); }
   bool is_weighted() const { return !rows_.weight.empty(); }
   bool is_linear() const { return !rows_.values.empty(); }
@@ -88,7 +95,8 @@ class Grower {
     Leaf<Bin> root;
     root.node = add_node(rows_.n_rows);
     root.side.count = static_cast<double>(rows_.n_rows);
-    if (layout_.columns().empty() || rows_.n_rows < 2 * options_.min_samples_leaf) {
+    root.side.weight = total_weight_;
+    if (layout_.columns().empty() || !can_split(root)) {
       close(root, 0.0);
       return;
     }
@@ -159,7 +167,8 @@ class Grower {
 
   // Without a good split a leaf is closed at once.
   void search_and_keep(Leaf<Bin>&& leaf, double score, double value) {
-    SplitSearch<Bin> search(leaf.side, score, {options_.shrinkage, least_count()});
+    const SplitRules rules{options_.shrinkage, least_count(), weights_count_};
+    SplitSearch<Bin> search(leaf.side, score, rules);
     for (const std::uint32_t column : draw_.draw(tree_, leaf.node)) {
       const auto bins = column_bins(*leaf.histogram, column);
       if (rows_.categorical[column])
@@ -234,7 +243,7 @@ class Grower {
     open_.clear();
   }
 
-  bool can_split(const Leaf<Bin>& leaf) const { return leaf.side.count >= 2 * least_count(); }
+  bool can_split(const Leaf<Bin>& leaf) const { return size(leaf.side) >= 2 * least_count(); }
 
   void settle(Leaf<Bin>&& leaf) {
     const double step = value(leaf.side);
@@ -295,7 +304,7 @@ class Grower {
     // Where none was missing, a missing value goes with most rows.
     trees_.missing_left[at] = layout_.has_missing(static_cast<std::size_t>(split.column))
                                   ? split.missing_left
-                                  : left.side.count > right.side.count;
+                                  : size(left.side) > size(right.side);
     if (!split.categorical) return;
     trees_.category_set[at] = static_cast<std::int32_t>(trees_.set_words.size() / kSetWords);
     trees_.set_words.insert(trees_.set_words.end(), split.set.begin(), split.set.end());
@@ -306,6 +315,8 @@ class Grower {
   std::span<double> residual_;
   GrownTrees& trees_;
   Poll poll_;
+  bool weights_count_;
+  double total_weight_;
   Layout layout_;
   ColumnDraw draw_;
   Pool<Bin> pool_;

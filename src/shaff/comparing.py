@@ -97,7 +97,7 @@ def _fitted_game(given: Any) -> FittedGame:
     game: FittedGame | None = getattr(given, "_fitted_game", None)
     if game is None or not hasattr(game, "evaluator"):
         raise InputTypeError("same_rows=True needs the fitted estimators, not their results.")
-    if (game.selection.problem.n_given or 0) > len(game.selection.problem.X):
+    if (game.selection.problem.n_given or 0) > game.selection.problem.n_read:
         raise InputError("same_rows=True: a sample of the rows was explained; use max_rows=None.")
     return game
 
@@ -110,7 +110,7 @@ def _shared(
     for game, result, place in zip((a, b), results, places, strict=True):
         full = Subsets.full(game.evaluator.n_players)
         values = game.evaluator.evaluate(Subsets.concatenate([full, game.subsets]))
-        who = np.searchsorted(game.selection.kept, place)
+        who = np.array([game.selection.kept.tolist().index(k) for k in place], dtype=np.intp)
         psi = effect_influences(game.effects, values, who)
         if psi is None or result.errors_by_source is None:
             raise InputError("same_rows=True: these values do not say what each row has done.")
@@ -120,11 +120,11 @@ def _shared(
         )
         stated = result.errors_by_source["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
-        influences.append(psi * scale[:, None])
+        influences.append(game.selection.problem.of_rows_read(psi * scale[:, None]))
     one, other = influences
     if one.shape != other.shape:
         raise InputError("same_rows=True: the two results rest on different numbers of rows.")
-    groups = a.selection.problem.row_groups
+    groups = a.problem.row_groups
     together = [
         data_covariance(np.stack(rows), groups)[0, 1] for rows in zip(one, other, strict=True)
     ]

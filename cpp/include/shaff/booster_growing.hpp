@@ -25,7 +25,7 @@ struct BinnedRows {
   std::span<const std::uint8_t> bins;
   std::span<const std::int32_t> n_bins;
   std::span<const std::uint8_t> categorical;
-  std::span<const double> weight;  // of each row; empty: all are 1
+  std::span<const double> weight;  // of each row, whole ones count rows; empty: all are 1
   std::size_t n_rows;
   // Standardised numbers, column-major, for linear steps; empty: steps are constant.
   std::span<const float> values = {};

@@ -28,6 +28,8 @@ struct Side {
   Side operator-(const Side& other) const {
     return {sum - other.sum, weight - other.weight, count - other.count};
   }
+  // As many as there would be if rows were repeated.
+  double size(bool weights_count) const { return weights_count ? weight : count; }
 };
 
 struct Split {
@@ -45,9 +47,11 @@ inline void include(BinSet& set, std::size_t bin) {
 }
 inline bool contains(const BinSet& set, std::size_t bin) { return set[bin / 64] >> (bin % 64) & 1; }
 
+// `weights_count`: a row of weight 2 is two rows.
 struct SplitRules {
   double shrinkage;
   double min_samples_leaf;
+  bool weights_count;
 };
 
 // Sides that weigh less than this have no mean to speak of.
@@ -100,7 +104,7 @@ class SplitSearch {
 
  private:
   bool too_small(const Side& side) const {
-    return side.count < rules_.min_samples_leaf || side.weight < kLeastWeight;
+    return side.size(rules_.weights_count) < rules_.min_samples_leaf || side.weight < kLeastWeight;
   }
   // The other side only gets smaller from here on.
   bool ends(const Side& other) const { return too_small(other); }
@@ -127,7 +131,7 @@ class SplitSearch {
   }
 
   void order_categories(std::span<const Bin> bins) {
-    const double rows_per_weight = node_.count / node_.weight;
+    const double rows_per_weight = node_.size(rules_.weights_count) / node_.weight;
     order_.clear();
     for (std::size_t b = 0; b < bins.size(); ++b)
       if (bins[b].count() > 0 && bins[b].weight() * rows_per_weight >= kCategorySupport)

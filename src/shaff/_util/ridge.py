@@ -24,8 +24,16 @@ def weighted_means(X: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def usable_scales(mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the standard deviations to divide by; inf, which leaves 0, for constant columns."""
-    return np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf)
+    """Return the standard deviations to divide by; inf, which leaves 0, for constant columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.ridge import usable_scales
+    >>> usable_scales(np.array([0.0, 0.1]), np.array([1e-30, 1e-17])).tolist()
+    [1e-30, inf]
+    """
+    return np.where(spread > 1e-12 * np.abs(mean), spread, np.inf)
 
 
 def penalised_solve(gram: FloatArray, right: FloatArray, penalty: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Small statistics that several rooms need: ranks, normal scores, equal means, pairs."""
+"""Small statistics that several rooms need: counts of rows, ranks, equal means, pairs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,36 @@ from scipy.special import fdtrc, ndtri
 from shaff._util.typing import FloatArray, IntpArray
 
 
-def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
+def count_rows(weight: FloatArray) -> bool:
+    """Whether weights count rows: whole numbers do, other weights have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import count_rows
+    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return np.array_equal(weight, np.round(weight))
+
+
+def n_rows_of(weight: FloatArray) -> float:
+    """Return the number of rows: the sum of whole weights, which count rows; others have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.statistics import n_rows_of
+    >>> n_rows_of(np.array([2.0, 1.0])), n_rows_of(np.array([0.5, 1.0]))
+    (3.0, 2.0)
+    """
+    return float(weight.sum()) if count_rows(weight) else float(len(weight))
+
+
+def mid_ranks(reference: FloatArray, x: FloatArray, weight: FloatArray | None = None) -> FloatArray:
     """Return the rank of each entry of `x` in the sorted `reference`; ties take the middle rank.
+
+    Weights of the entries of `reference` count as repeats.
 
     Examples
     --------
@@ -17,14 +45,23 @@ def mid_ranks(reference: FloatArray, x: FloatArray) -> FloatArray:
     >>> from shaff._util.statistics import mid_ranks
     >>> mid_ranks(np.array([1.0, 2.0, 2.0, 3.0]), np.array([2.0, 2.5])).tolist()
     [2.0, 3.0]
+    >>> mid_ranks(np.array([1.0, 2.0]), np.array([2.0]), weight=np.array([1.0, 2.0])).tolist()
+    [2.0]
     """
     below = np.searchsorted(reference, x, side="left")
     upto = np.searchsorted(reference, x, side="right")
-    return np.asarray((below + upto) / 2)
+    if weight is None:
+        return np.asarray((below + upto) / 2)
+    total = np.append(0.0, np.cumsum(weight))
+    return np.asarray((total[below] + total[upto]) / 2)
 
 
-def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
+def normal_scores(
+    reference: FloatArray, x: FloatArray, weight: FloatArray | None = None
+) -> FloatArray:
     """Return normal quantiles of the ranks of `x` among the entries of `reference`; NaN stays NaN.
+
+    Weights of the entries of `reference` count as repeats.
 
     Examples
     --------
@@ -33,12 +70,15 @@ def normal_scores(reference: FloatArray, x: FloatArray) -> FloatArray:
     >>> normal_scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, np.nan])).round(3).tolist()
     [0.0, nan]
     """
-    known = np.sort(reference[~np.isnan(reference)])
-    if len(known) == 0:
+    there = np.flatnonzero(~np.isnan(reference))
+    order = there[np.argsort(reference[there], kind="stable")]
+    if len(order) == 0:
         return np.full(len(x), np.nan)
+    times = np.ones(len(order)) if weight is None else weight[order]
+    n_known = float(times.sum())
     # Values between two ranks take the middle; the ends stay finite.
-    share = (mid_ranks(known, x) + 0.25) / (len(known) + 0.5)
-    clipped = np.clip(share, 0.5 / (len(known) + 1), 1 - 0.5 / (len(known) + 1))
+    share = (mid_ranks(reference[order], x, times) + 0.25) / (n_known + 0.5)
+    clipped = np.clip(share, 0.5 / (n_known + 1), 1 - 0.5 / (n_known + 1))
     return np.where(np.isnan(x), np.nan, ndtri(clipped))
 
 

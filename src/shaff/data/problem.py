@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.seeds import draw_seed
+from shaff._util.statistics import n_rows_of
 from shaff._util.typing import (
     BoolArray,
     FloatArray,
@@ -92,6 +93,8 @@ class Problem:
         Which columns the learner of a fold may see; None means all.
     places : int array of shape (n_rows,) or None
         Places of the rows in the user's table; None means all, in order.
+    row_of : int array of shape (n_read,) or None
+        The row that each of the rows as they were read is part of, where copies were joined.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Problem:
     tell: Tell = say_nothing
     views: Views | None = None
     places: IntpArray | None = None
+    row_of: IntpArray | None = None
 
     @classmethod
     def of(
@@ -188,13 +192,23 @@ class Problem:
         """Number of rows that v is measured on; a splitter may hold out only some of them."""
         if isinstance(self.cv, list):
             return sum(len(test) for _, test in self.cv)
-        return len(self.X)
+        return self.n_read
+
+    @property
+    def n_read(self) -> int:
+        """Number of rows before copies were joined."""
+        return len(self.X) if self.row_of is None else len(self.row_of)
+
+    @property
+    def n_counted(self) -> int:
+        """Number of rows that a learner counts: whole weights are repeated rows."""
+        return int(n_rows_of(self.weight))
 
     @property
     def n_units(self) -> int:
         """Number of independent observations that v is measured on: rows, or groups if fewer."""
         if self.row_groups is None:
-            return self.n_measured
+            return min(self.n_measured, len(self.X))
         return min(self.n_measured, len(np.unique(self.row_groups)))
 
     def folds(self, seed: int) -> tuple[Fold, ...]:
@@ -236,6 +250,28 @@ class Problem:
     def distinct_columns(self) -> IntpArray:
         """Return the columns that `without_copies` keeps."""
         return np.unique(_originals(self.X, self.categorical))
+
+    def take(self, rows: IntpArray) -> Problem:
+        """Return the problem with some of the rows."""
+        target, groups, weight = self.target, self.row_groups, self.sample_weight
+        labels = None if target.labels is None else target.labels[rows]
+        return replace(
+            self,
+            frame=take_rows(self.frame, rows),
+            table=replace(self.table, X=self.X[rows]),
+            target=replace(target, y=target.y[rows], labels=labels),
+            sample_weight=None if weight is None else weight[rows],
+            row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
+            places=rows if self.places is None else self.places[rows],
+        )
+
+    def of_rows_read(self, influences: FloatArray) -> FloatArray:
+        """Return influences on means of the rows as they were read: joined copies share that of
+        their row. Shapes are (n_means, n_rows) and (n_means, n_read)."""
+        if self.row_of is None:
+            return influences
+        share = self.n_read / len(self.X) / np.bincount(self.row_of)
+        return np.asarray((influences * share)[:, self.row_of])
 
     def __getstate__(self) -> dict[str, Any]:
         # A progress bar may be bound to a window of this process.
@@ -321,17 +357,7 @@ def without_idle_rows(problem: Problem) -> Problem:
     rows = np.flatnonzero(problem.has_weight)
     if len(rows) == len(problem.X) or problem.has_splits:
         return problem
-    target, groups, weight = problem.target, problem.row_groups, problem.sample_weight
-    labels = None if target.labels is None else target.labels[rows]
-    return replace(
-        problem,
-        frame=take_rows(problem.frame, rows),
-        table=replace(problem.table, X=problem.X[rows]),
-        target=replace(target, y=target.y[rows], labels=labels),
-        sample_weight=None if weight is None else weight[rows],
-        row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
-        places=rows if problem.places is None else problem.places[rows],
-    )
+    return problem.take(rows)
 
 
 def _originals(X: FloatArray, categorical: BoolArray) -> IntpArray:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.missing import is_missing
+from shaff._util.statistics import count_rows
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.remarks import Remark
 from shaff.data.table import MIN_ROWS, check_table, take_rows
@@ -20,19 +21,6 @@ def check_rows(n_rows: int) -> None:
     """Refuse tables with too few rows to measure anything."""
     if n_rows < MIN_ROWS:
         raise InputError(f"X has n_samples={n_rows} rows; shaff needs at least {MIN_ROWS}.")
-
-
-def count_rows(weight: FloatArray) -> bool:
-    """Whether weights count rows: whole numbers do, other weights have no unit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.data.rows import count_rows
-    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
-    (True, False)
-    """
-    return np.array_equal(weight, np.round(weight))
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
@@ -65,7 +53,16 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
 
 
 def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
-    """Return one integer code per row, of at least two different groups."""
+    """Return one integer code per row, of at least two different groups.
+
+    Groups are numbered as they come, so that their names decide nothing.
+
+    Examples
+    --------
+    >>> from shaff.data.rows import read_row_groups
+    >>> read_row_groups(["b", "a", "b"], 3).tolist()
+    [0, 1, 0]
+    """
     if row_groups is None:
         return None
     labels = np.asarray(row_groups.to_numpy() if hasattr(row_groups, "to_numpy") else row_groups)
@@ -73,10 +70,10 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
         raise InputError(f"row_groups has shape {labels.shape}: expected ({n_rows},).")
     if any(is_missing(label) for label in labels.tolist()):
         raise InputError("row_groups has missing labels: give each such row a group of its own.")
-    codes = np.unique(labels.astype(str), return_inverse=True)[1]
-    if codes.max() < 1:
+    _, first, codes = np.unique(labels.astype(str), return_index=True, return_inverse=True)
+    if len(first) < 2:
         raise InputError("row_groups has one group only: nothing can be held out.")
-    return codes
+    return np.argsort(np.argsort(first))[codes]
 
 
 class RowSample(NamedTuple):

@@ -65,10 +65,19 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         "directions": None if shapes is None else {k: s.direction for k, s in shapes.items()},
         "curves": None if shapes is None else {k: s.curve for k, s in shapes.items()},
         **({} if solution.errors is None else _of_errors(facts, solution, solution.errors)),
-        "subsets": evaluated.subsets.masks(),
+        **_of_game(facts, solution),
+    }
+
+
+def _of_game(facts: Facts, solution: Solution) -> dict[str, Any]:
+    """What was evaluated, with the players in the order of the inputs."""
+    evaluated, weights, order = solution.evaluated, _weights(solution), facts.selection.in_order
+    names = facts.selection.problem.player_names
+    return {
+        "subsets": evaluated.subsets.masks()[:, order],
         "values": evaluated.v,
-        "weights": _weights(solution),
-        "game_names": problem.player_names,
+        "weights": None if weights is None else weights[order],
+        "game_names": tuple(names[k] for k in order),
     }
 
 

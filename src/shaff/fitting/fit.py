@@ -19,6 +19,7 @@ from shaff._version import __version__
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.sources.sampled import AllRows
 from shaff.fitting.all_rows import Measured, RowsToMeasure, measure
+from shaff.fitting.arrangement import arrange
 from shaff.fitting.assemble import assemble
 from shaff.fitting.checkpoint import Checkpoint, fingerprint
 from shaff.fitting.checks import run_checks
@@ -68,24 +69,25 @@ def fit(task: Task) -> tuple[EffectsResult, FittedGame | ConstantGame]:
 def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
     """Run the three steps, and keep what they found."""
     settings, problem = task.settings, task.problem
+    arranged = arrange(task)
     try:
-        selection, game = _selection_and_game(settings, problem, task.make)
+        selection, game = _selection_and_game(settings, arranged.problem, task.make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
         return Facts(task, PlayerSelection.everybody(problem)), ConstantGame(problem)
+    selection = selection.as_read(problem.player_names, arranged.players)
     checkpoint = _checkpoint(settings, selection.problem, task.model)
     with progress_bar(settings.verbose) as progress:
         evaluator = Evaluator(game.values, checkpoint, progress, game.evaluated)
-        columns = problem.distinct_columns() if is_own(settings.estimator) else None
         rest = task.sampled.rest
-        whole = None if rest is None else Whole(rest, problem, columns)
+        whole = None if rest is None else Whole(rest, problem, arranged.columns)
         steps = Steps(settings, selection, game, evaluator, whole)
         solution = steps.solution()
     fitted = FittedGame(
         problem,
         selection,
         game,
-        columns,
+        arranged.columns,
         evaluator.reporting_to(Silent()),
         steps.context,
         solution.subsets,

@@ -69,7 +69,7 @@ class FittedGame:
     selection : PlayerSelection
     game : Game
     columns : int array or None
-        Of the problem, that the selection was chosen from; None means all.
+        Of the problem, in the order that the selection knows them; None means all as they are.
     evaluator : Evaluator
         That knows what has been evaluated.
     context : DesignContext
@@ -93,8 +93,7 @@ class FittedGame:
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
         """Values of further rows, or of the rows of the problem, out of sample."""
         X = self._training_rows if new is None else new.X
-        rows = None if new is None else as_played(self.selection, self.game, self.columns, X)
-        shares = self._shares(rows, len(X), _mean(self._explained), errors)
+        shares = self._training_shares(errors) if new is None else self._new_shares(X, errors)
         notes = self._notes(shares, new)
         return _local(shares, self.problem, self._explained, X, notes, is_training=new is None)
 
@@ -107,7 +106,17 @@ class FittedGame:
     def _training_rows(self) -> FloatArray:
         """As they were read; a model may have labelled more than these."""
         X = self.problem.X
-        return X if len(X) == len(self._explained.X) else self._explained.X
+        return X if len(X) == self._explained.n_read else self._explained.X
+
+    def _training_shares(self, errors: bool) -> _Shares:
+        """Shares of the rows of the problem; copies that were joined have the same."""
+        explained = self._explained
+        shares = self._shares(None, len(explained.X), _mean(explained), errors)
+        return shares if explained.row_of is None else shares.of_rows(explained.row_of)
+
+    def _new_shares(self, X: FloatArray, errors: bool) -> _Shares:
+        rows = as_played(self.selection, self.game, self.columns, X)
+        return self._shares(rows, len(X), _mean(self._explained), errors)
 
     def _shares(
         self, rows: FloatArray | None, n_rows: int, base: FloatArray, errors: bool
@@ -121,10 +130,10 @@ class FittedGame:
             blocks = [rows[some] for some in slices(len(rows), MAX_ROWS)]
             parts = [self._share_out(some, len(some), base, weights, design) for some in blocks]
             whole = _Shares.joined(parts)
+        places, n_names = self.selection.kept, len(self.selection.names)
         if not self.selection.has_others:
-            return whole
-        n_names = len(self.selection.names)
-        return whole.spread(np.append(self.selection.kept, n_names), n_names + 1)
+            return whole.spread(places, n_names)
+        return whole.spread(np.append(places, n_names), n_names + 1)
 
     def _share_out(
         self,
@@ -190,6 +199,11 @@ class _Shares:
             np.concatenate([part.predictions for part in parts]),
             np.concatenate(errors) if errors else None,
         )
+
+    def of_rows(self, rows: IntpArray) -> _Shares:
+        """Shares of some of the rows, in that order."""
+        errors = None if self.errors is None else self.errors[rows]
+        return _Shares(self.values[rows], self.predictions[rows], errors)
 
     def spread(self, places: IntpArray, n_players: int) -> _Shares:
         """Spread the values over more players; the others have 0."""

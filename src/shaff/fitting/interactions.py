@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shaff._util.statistics import symmetric
 from shaff._util.threads import one_blas_thread
-from shaff._util.typing import FloatArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.designs.interactions import InteractionDesign
 from shaff.fitting.fitted_game import FittedGame
 from shaff.fitting.notes.effects import CONSTANT
@@ -41,13 +42,12 @@ def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
     context = game.context
     linear_map, design = solve_interactions(subsets, v, v_all, context.proxy, context.relevance)
     # Pairs with "all others" are not reported: who of them interacts is not known.
-    first, second = np.triu_indices(game.evaluator.n_players, 1)
-    by_name = (first < n_kept) & (second < n_kept)
+    by_name = _pairs(game.evaluator.n_players, selection.in_order[:n_kept])
     # The solver has v(all) last, the values have it first.
     weights = np.hstack([linear_map[by_name, -1:], linear_map[by_name, :-1]])
     return Interactions(
         names=selection.names,
-        looked_at=selection.kept,
+        looked_at=np.sort(selection.kept),
         pair_values=weights @ values.v,
         pair_errors=pair_errors(weights, values, design[by_name], selection.problem.row_groups),
         plain_pair_values=None if values.plain is None else weights @ values.plain,
@@ -56,6 +56,14 @@ def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
         target=selection.problem.target.name,
         notes=notes,
     )
+
+
+def _pairs(n_players: int, some: IntpArray) -> IntpArray:
+    """Places of the pairs of some players, in their order, among the pairs of all."""
+    n_pairs = n_players * (n_players - 1) // 2
+    place = symmetric(np.arange(n_pairs, dtype=np.float64), n_players).astype(np.intp)
+    one, other = np.triu_indices(len(some), 1)
+    return place[some[one], some[other]]
 
 
 def _evaluate(game: FittedGame, budget: Budget) -> Values:

@@ -77,7 +77,7 @@ class ColumnTests:
 
     def _scores(self, y: FloatArray) -> FloatArray:
         """Number of rows times the largest squared correlation of each column's features."""
-        targets = _unit(y)
+        targets = _unit_outputs(y)
         out = np.zeros(self.X.shape[1])
         for first in range(0, len(out), BLOCK):
             block = slice(first, first + BLOCK)
@@ -92,7 +92,7 @@ class ColumnTests:
         X, there = self.X[:, columns], self._there[:, columns]
         numeric = ~self.categorical[columns]
         ranks = scaled_ranks(X) if self._ranks is None else self._ranks[:, columns]
-        centred = _centred(X, there)
+        centred = _without_unit(_centred(X, there), X)
         raw = [centred, _centred(centred**2, there)]
         raw += [_centred(wave, there) for wave in _waves(ranks)]
         missing = [] if self._whole else [_centred(there.astype(float), np.ones_like(there))]
@@ -153,7 +153,7 @@ def _together(tests: ColumnTests, y: FloatArray, columns: IntpArray) -> float:
     """Return the p-value of least squares on a block of columns."""
     basis, size, _ = np.linalg.svd(tests.features(columns)[0], full_matrices=False)
     rank = int((size > 1e-9 * max(size[0], 1e-300)).sum())
-    explained = ((basis[:, :rank].T @ _unit(y)) ** 2).sum(axis=0).max()
+    explained = ((basis[:, :rank].T @ _unit_outputs(y)) ** 2).sum(axis=0).max()
     return float(chdtrc(rank, len(y) * explained)) if rank else 1.0
 
 
@@ -172,6 +172,17 @@ def _centred(x: FloatArray, there: BoolArray) -> FloatArray:
     known = np.where(there, x, 0.0)
     mean = known.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
     return np.asarray(np.where(there, x - mean, 0.0))
+
+
+def _without_unit(centred: FloatArray, x: FloatArray) -> FloatArray:
+    """Centred columns between -1 and 1; 0 where what is left of a column is rounding."""
+    largest = np.abs(centred).max(axis=0, initial=0.0)
+    size = np.nan_to_num(np.abs(x)).max(axis=0, initial=0.0)
+    return np.asarray(centred / np.where(largest > 1e-12 * size, largest, np.inf))
+
+
+def _unit_outputs(y: FloatArray) -> FloatArray:
+    return _unit(_without_unit(y - y.mean(axis=0), y))
 
 
 def _unit(x: FloatArray) -> FloatArray:

@@ -41,7 +41,7 @@ class PlayerSelection:
     names : tuple of str
         Names of all players, kept or not.
     kept : int array
-        Places of the players that play by name.
+        Places of the players that play by name, among the names.
     correlations : float array of shape (n_names,)
         Largest correlation with y in the tests of each player that is among "all others"; NaN for
         those that play by name.
@@ -64,10 +64,23 @@ class PlayerSelection:
         n_players = len(problem.players)
         return cls(problem, problem.player_names, np.arange(n_players), np.full(n_players, np.nan))
 
+    def as_read(self, names: tuple[str, ...], places: IntpArray) -> PlayerSelection:
+        """Return the same selection, told of players under these names, of which ``places`` are
+        those of its own."""
+        correlations = np.empty(len(names))
+        correlations[places] = self.correlations
+        return replace(self, names=names, kept=places[self.kept], correlations=correlations)
+
     @property
     def others(self) -> IntpArray:
         """Places of the players that do not play by name."""
         return np.flatnonzero(~np.isnan(self.correlations))
+
+    @property
+    def in_order(self) -> IntpArray:
+        """The players of the game in the order of the names; "all others" are the last."""
+        n_players = len(self.problem.players)
+        return np.append(np.argsort(self.kept), np.arange(len(self.kept), n_players))
 
     @property
     def has_others(self) -> bool:

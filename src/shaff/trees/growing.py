@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from shaff._util.statistics import equal_means_p_value
+from shaff._util.statistics import count_rows, equal_means_p_value
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.work import in_blocks, run_tasks
 from shaff.errors import InputError
 from shaff.trees.bags import check_bootstrap, draw_bags, forest_bags
 from shaff.trees.forest import Forest, read_forest
 from shaff.trees.kinds import is_bagged, is_randomised
+from shaff.trees.units import ColumnUnits
 
 # A looser test, or fewer rows: a factor of noise is evaluated below 0; a stricter one, or more: a
 # weak factor is lost (`benchmarks.data`).
@@ -49,12 +51,18 @@ class CategoryOrders:
 
 @dataclass(frozen=True, eq=False)
 class GrownForest:
-    """Trees with their bags, the orders of their categories and the columns' split gains."""
+    """Trees with their bags, the orders of their categories, the columns' split gains, and the
+    units in which they see columns; None means those of the table."""
 
     forest: Forest
     bags: npt.NDArray[np.uint16]
     orders: CategoryOrders
     gains: FloatArray | None = None
+    units: ColumnUnits | None = None
+
+    def as_seen(self, X: FloatArray) -> FloatArray:
+        """Return rows of the table as the trees see them."""
+        return X if self.units is None else self.units.encode(X)
 
     @classmethod
     def of_fitted(
@@ -117,7 +125,8 @@ def grow_forest(
     y : float array of shape (n_rows, n_outputs)
     categorical : bool array of shape (n_columns,)
     sample_weight : float array of shape (n_rows,) or None
-        Weights of the rows in the bag, on top of how often they were drawn.
+        Weights of the rows in the bag, on top of how often they were drawn. Whole weights count
+        as repeated rows, also in the least size of a leaf.
     growth_weight : float array of shape (n_rows,) or None
         Further weights that only shape the trees (``class_weight``).
     row_groups : int array of shape (n_rows,) or None
@@ -174,6 +183,17 @@ class _GrowingData:
     columns: list[_CategoryColumn]
     template: Any
 
+    @cached_property
+    def count(self) -> FloatArray:
+        """How many rows each row is: as many as its weight says, if weights count rows."""
+        return self.weight if count_rows(self.weight) else np.ones(len(self.weight))
+
+    @cached_property
+    def copies(self) -> IntpArray:
+        """How often a tree has to see a row: copies past the least size of a node change none."""
+        least = max(self.template.min_samples_leaf, self.template.min_samples_split)
+        return np.clip(self.count, 1, least).astype(np.intp)
+
 
 def _grow_trees(
     data: _GrowingData,
@@ -193,11 +213,13 @@ def _grow_tree(
     rows, ranks = data.X[inside], []
     y, shuffle = data.y[inside], np.random.RandomState(seed)
     for column in data.columns:
-        ranks.append(column.ranks(inside, y, data.weight[inside], shuffle))
+        ranks.append(column.ranks(inside, y, data.weight[inside], data.count[inside], shuffle))
         rows[:, column.index] = column.encode(inside, ranks[-1])
     tree = clone(data.template).set_params(random_state=seed)
-    weight = bag[inside] * data.growth[inside]
-    return tree.fit(rows[:, own], y, sample_weight=weight), ranks
+    copies = data.copies[inside]
+    weight = np.repeat(bag[inside] * data.growth[inside] / copies, copies)
+    rows = np.repeat(rows[:, own], copies, axis=0)
+    return tree.fit(rows, np.repeat(y, copies, axis=0), sample_weight=weight), ranks
 
 
 class _CategoryColumn:
@@ -215,18 +237,23 @@ class _CategoryColumn:
         self.position = np.searchsorted(self.levels, codes).astype(np.intp)
 
     def ranks(
-        self, inside: IntpArray, y: FloatArray, weight: FloatArray, rng: np.random.RandomState
+        self,
+        inside: IntpArray,
+        y: FloatArray,
+        weight: FloatArray,
+        count: FloatArray,
+        rng: np.random.RandomState,
     ) -> RankArray:
         """Place of each category in the order of the mean targets of the bag's distinct rows."""
         known = ~self.missing[inside]
         position, weight, y = self.position[inside][known], weight[known], y[known]
-        score = _level_scores(position, y, weight, len(self.levels))
+        n_rows = np.bincount(position, count[known], len(self.levels)).astype(np.float64)
+        score = _level_scores(position, y, weight, n_rows)
         if score is None:
             return rng.permutation(len(self.levels)).astype(np.uint32)
         # Levels of few rows stand together: by the means of their noise a tree would tell the
         # rows of its bag apart, and nothing of other rows.
-        rare = np.bincount(position, minlength=len(self.levels)) < RARE_ROWS
-        score[rare] = 0.0
+        score[n_rows < RARE_ROWS] = 0.0
         return np.unique(score, return_inverse=True)[1].astype(np.uint32)
 
     def encode(self, inside: IntpArray, ranks: RankArray) -> npt.NDArray[np.float32]:
@@ -238,10 +265,11 @@ class _CategoryColumn:
 
 
 def _level_scores(
-    position: IntpArray, y: FloatArray, weight: FloatArray, n_levels: int
+    position: IntpArray, y: FloatArray, weight: FloatArray, n_rows: FloatArray
 ) -> FloatArray | None:
     """One number per category to order them by, 0 for those that do not occur; None if their means
-    do not differ by more than chance."""
+    do not differ by more than chance. ``n_rows`` are the rows of each."""
+    n_levels = len(n_rows)
     count = np.bincount(position, weights=weight, minlength=n_levels)
     total = np.stack(
         [np.bincount(position, weights=weight * t, minlength=n_levels) for t in y.T], axis=1
@@ -251,7 +279,10 @@ def _level_scores(
     deviation = np.where(seen[:, None], total / np.where(seen, count, 1.0)[:, None] - overall, 0.0)
     between = float((count @ deviation**2).sum())
     around = float((weight @ (y - overall) ** 2).sum())
-    if equal_means_p_value(between, around - between, int(seen.sum()), len(y)) >= ORDER_LEVEL:
+    if (
+        equal_means_p_value(between, around - between, int(seen.sum()), int(n_rows.sum()))
+        >= ORDER_LEVEL
+    ):
         return None
     if y.shape[1] == 1:
         return np.asarray(deviation[:, 0])

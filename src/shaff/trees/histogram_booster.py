@@ -76,7 +76,7 @@ class Growth:
         The rows in bins, by `Bins.as_bytes`.
     y : float array of shape (n_rows,)
     weight : float array of shape (n_rows,) or None
-        Whole weights count as repeated rows, but for the rows of a leaf.
+        Whole weights count as repeated rows.
     seed : int
         Decides, with the numbers of tree and node, which columns a node looks at.
     values : float32 array of shape (n_columns, n_rows) or None

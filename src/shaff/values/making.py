@@ -19,6 +19,7 @@ from shaff.values.registry import LEARNERS, Learner
 from shaff.values.stack import run_seeds
 
 __all__ = [
+    "counts_weights",
     "estimator_for_all_rows",
     "fitted_model",
     "fitted_values",
@@ -123,6 +124,22 @@ def is_own(estimator: Any) -> bool:
     (True, True, False)
     """
     return isinstance(estimator, str) or model_of(estimator) is None
+
+
+def counts_weights(estimator: Any) -> bool:
+    """Whether a row of weight 2 is two rows to an estimator; other models may take no weights, and
+    balance classes by the number of rows.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.values.making import counts_weights
+    >>> counts_weights("boosting"), counts_weights(Ridge())
+    (True, False)
+    """
+    model = model_of(estimator)
+    grown = is_forest(model) and getattr(model, "class_weight", None) is None
+    return is_own(estimator) or grown
 
 
 def model_of(estimator: Any) -> Any:

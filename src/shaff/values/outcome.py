@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.statistics import n_rows_of
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem
-from shaff.data.rows import count_rows
 from shaff.errors import InputError
 from shaff.protocols import Values, some_rows
 from shaff.subsets import Subsets
@@ -79,7 +79,7 @@ class Outcome:
         y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         squares = (y - np.average(y, axis=0, weights=weight)) ** 2
-        n = _n_rows(weight)
+        n = n_rows_of(weight)
         variances = np.average(squares, axis=0, weights=weight) * n / max(n - 1, 1)
         return cls(y, weight, squares, np.asarray(variances, dtype=np.float64))
 
@@ -92,8 +92,9 @@ class Outcome:
         y, weight = np.ascontiguousarray(problem.y), problem.weight
         if problem.row_groups is not None:
             return cls.by_fold(problem, np.unique(problem.row_groups, return_inverse=True)[1])
-        n = _n_rows(weight)
-        away = (y - np.average(y, axis=0, weights=weight)) * (n / max(n - 1, 1))
+        total = weight.sum()
+        rest = np.maximum(total - weight, np.finfo(float).tiny)
+        away = (y - np.average(y, axis=0, weights=weight)) * (total / rest)[:, None]
         return cls._about(y, weight, away**2)
 
     @classmethod
@@ -252,11 +253,6 @@ class Outcome:
         psi -= (_row_sums(psi * self.weight) / self.weight.sum())[:, None]
         psi *= self.weight / self.weight.mean()
         return np.asarray(psi, dtype=np.float32)
-
-
-def _n_rows(weight: FloatArray) -> float:
-    """Number of rows: the sum of whole weights, which count rows; others have no unit."""
-    return float(weight.sum()) if count_rows(weight) else float(len(weight))
 
 
 def _row_sums(matrix: FloatArray) -> FloatArray:

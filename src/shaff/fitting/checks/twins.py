@@ -52,4 +52,4 @@ def _units(problem: Problem, players: IntpArray) -> FloatArray:
     mean = np.where(there, X, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
     centred = np.where(there, X - mean, 0.0)
     size = np.sqrt((centred**2).sum(axis=0))
-    return np.asarray(centred / np.where(size > 1e-12 * (1 + np.abs(mean)), size, np.inf))
+    return np.asarray(centred / np.where(size > 1e-12 * np.abs(mean), size, np.inf))

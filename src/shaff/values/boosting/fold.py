@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff import _core
+from shaff._util.statistics import n_rows_of
 from shaff._util.threads import Cancel
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.data.folds import Fold
@@ -68,7 +69,8 @@ class FoldColumns:
         visible = data.visible(fold.train)
         for column in np.flatnonzero(data.categorical & visible):
             codes = data.X[fold.train, column]
-            if native and len(np.unique(codes[~np.isnan(codes)])) <= max_native(len(codes)):
+            n_categories, n_rows = len(np.unique(codes[~np.isnan(codes)])), n_rows_of(weight)
+            if native and n_categories <= max_native(int(n_rows)):
                 self.categorical[column] = True
             else:
                 groups = None if data.row_groups is None else data.row_groups[fold.train]

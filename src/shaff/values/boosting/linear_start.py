@@ -155,7 +155,7 @@ class LinearStart:
             means = MeanTargets(self._train[:, column], self._y, self._weight, self._groups)
             return means.transform_training() if inner else means.transform(x)
         if self.scale == "normal_scores":
-            return normal_scores(self._train[:, column], x)[:, None]
+            return normal_scores(self._train[:, column], x, self._weight)[:, None]
         return x[:, None]
 
 

@@ -143,7 +143,7 @@ class ProjectedBoosting:
         self._set_up(problem)
         self.early_stopping = early_stopping
         self._estimator = estimator
-        self._booster = default_booster(len(problem.X)) if like is None else like._booster
+        self._booster = default_booster(problem.n_counted) if like is None else like._booster
         native = estimator is None or boosters.takes_categories(estimator)
         slopes = self._booster.slope_ratio is not None
         self._columns = [FoldColumns(problem, fold, native, slopes) for fold in self.folds]
@@ -321,11 +321,11 @@ class ProjectedBoosting:
     def _look_again(self, starts: list[Start], grown: float, bare: float) -> None:
         """Small trees may help where large ones overfit at once, such as with a rare class; more
         trees where a signal has no main effects and shows late."""
-        small = default_booster(len(self._data.X), SCOUT_LEARNING_RATE, FEW_LEAVES)
+        small = default_booster(self._data.n_counted, SCOUT_LEARNING_RATE, FEW_LEAVES)
         scouts = self._fit_scouts(starts, small)
         error = self._probe_error(scouts)
         if error < min(grown, bare):
-            self._booster = default_booster(len(self._data.X), leaves=FEW_LEAVES)
+            self._booster = default_booster(self._data.n_counted, leaves=FEW_LEAVES)
         if not self._trees_help:
             self._patience = PATIENCE
             patient = self._fit_scouts(starts, n_trees=PATIENT_TREES)
@@ -339,7 +339,7 @@ class ProjectedBoosting:
         n_trees: int = SCOUT_TREES,
     ) -> list[BoostingFold]:
         """Short, fast-learning boosters on as few folds as hold out rows enough to compare."""
-        quick = default_booster(len(self._data.X), SCOUT_LEARNING_RATE)
+        quick = default_booster(self._data.n_counted, SCOUT_LEARNING_RATE)
         models = self._new_models(starts[: self._n_folds_with(SCOUT_ROWS)])
         self._grow_trees(models, self._growths(models, booster or quick), n_trees)
         return models

@@ -17,6 +17,7 @@ from shaff.trees.bags import check_targets, draw_bags, drawn_by_weight, forest_b
 from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, TreeSample, grow_forest
 from shaff.trees.kinds import has_bags, paper_forest
+from shaff.trees.units import ColumnRanks, ColumnShifts, ColumnUnits, in_range, on_grid
 from shaff.values.forest.projected_forest import ProjectedForest
 from shaff.values.models.fitting import fit_forest
 
@@ -34,12 +35,31 @@ def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") ->
     """
     if problem.views is not None:
         return _grown_by_fold(problem, error)
+    units, seen = _own_units(problem) if model is None else _safe_units(problem, model)
     model = paper_forest(DEFAULT_TREES) if model is None else model
     plain = problem.sample_weight is None and problem.row_groups is None
-    if not plain or problem.categorical.any():
-        return _projected_game(model, _grown(model, problem), problem, error)
-    fitted = fit_forest(model, problem)
-    return _projected(fitted, forest_bags(fitted, len(problem.X)), problem, error)
+    if plain and not problem.categorical.any():
+        grown = GrownForest.of_fitted(fit_forest(model, seen), len(problem.X))
+    else:
+        grown = _grown(model, seen)
+    return _projected_game(model, replace(grown, units=units), problem, error)
+
+
+def _own_units(problem: Problem) -> tuple[ColumnUnits, Problem]:
+    """The problem without units, for trees that do not depend on them."""
+    units = ColumnRanks.of(problem.X, problem.categorical)
+    return units, _seen(problem, units, on_grid(problem.y))
+
+
+def _safe_units(problem: Problem, model: Any) -> tuple[ColumnUnits, Problem]:
+    """The problem as it is, but for what the trees of a given forest could not hold."""
+    units = ColumnShifts.of(problem.X, problem.categorical)
+    return units, _seen(problem, units, in_range(problem.y, model))
+
+
+def _seen(problem: Problem, units: ColumnUnits, y: FloatArray) -> Problem:
+    other = problem.with_matrix(units.encode(problem.X))
+    return replace(other, target=replace(problem.target, y=y))
 
 
 def published_forest(problem: Problem, estimator: Any = None, *, error: str = "plain") -> Game:
@@ -123,8 +143,9 @@ def _grown_by_fold(problem: Problem, error: str) -> Game:
             rows = np.zeros(len(problem.X), dtype=np.uint16)
             rows[fold.train] = 1
             samples.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
-    model = paper_forest(FOLD_TREES)
-    return _projected_game(model, _grown(model, problem, samples), problem, error)
+    model, (units, seen) = paper_forest(FOLD_TREES), _own_units(problem)
+    grown = replace(_grown(model, seen, samples), units=units)
+    return _projected_game(model, grown, problem, error)
 
 
 def _grown(model: Any, problem: Problem, samples: list[TreeSample] | None = None) -> GrownForest:

@@ -75,7 +75,7 @@ class ProjectedForest:
         cell_weight: FloatArray | None = None,
         error: str = "unbiased",
     ) -> None:
-        self.problem, self.forest = problem, grown.forest
+        self.problem, self.grown, self.forest = problem, grown, grown.forest
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
         self.n_players = len(problem.players)
         # The paper compares with the sample variance.
@@ -91,7 +91,7 @@ class ProjectedForest:
         self.orders = grown.orders
         self.min_node_size = float(min_node_size)
         self.error = error
-        self._ranked = RankedData.from_matrix(self.X)
+        self._ranked = RankedData.from_matrix(grown.as_seen(self.X))
         self._cuts = self._ranked.cuts(self.forest)
         self._block_counts = [self._count_predictions(trees) for trees in self.tree_blocks]
         self._n_predictions = np.sum(self._block_counts, axis=0)
@@ -187,7 +187,7 @@ class ProjectedForest:
         bags = np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)])
         return ProjectedForest(
             more,
-            GrownForest(self.forest, bags, self.orders),
+            replace(self.grown, bags=bags),
             min_node_size=self.min_node_size,
             cell_weight=np.append(self.cell_weight, np.zeros(n_new)),
             error=self.error,

@@ -29,6 +29,8 @@ INDICATOR_SCALE = 2.0
 MAX_LEVELS = 64
 # Directions of less variance than this share of the first are rounding.
 RANK_TOLERANCE = 1e-10
+# What a constant column is divided by, whatever its unit.
+TINY = 1e-300
 # A product has half of the scale that its factors would give it.
 # Larger, and pairs of noise are fitted; smaller, and products are shrunk (`benchmarks.truth`).
 PAIR_SCALE = 0.5
@@ -136,7 +138,7 @@ class NumericColumn:
         if len(self._x):
             self._mean = float(np.average(self._x, weights=self._weight))
             variance = np.average((self._x - self._mean) ** 2, weights=self._weight)
-            self._scale = max(float(np.sqrt(variance)), 1e-12 * (1 + abs(self._mean)))
+            self._scale = max(float(np.sqrt(variance)), 1e-12 * abs(self._mean), TINY)
             self._ranks = Ranks(self._x, self._weight)
             self._centre = np.average(self._curves(self._x), axis=0, weights=self._weight)
 
