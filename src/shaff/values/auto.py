@@ -19,7 +19,7 @@ N_ALL_BUT_ONE, N_HALVES = 3, 2
 # the number of rows, as the error of v falls with it.
 # Larger, and curves are lost that the effects need (`benchmarks.truth`); smaller, and all fits take
 # the time of the slowest (`benchmarks.pairs`).
-LEAST_GAIN, LEAST_LARGEST_GAIN = 0.05, 0.15
+LEAST_GAIN, LEAST_LARGEST_GAIN = 0.15, 0.4
 
 
 def make_auto(problem: Problem) -> Game:

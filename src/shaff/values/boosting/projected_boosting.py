@@ -31,6 +31,7 @@ from shaff.values.boosting.fold import BoostingFold, FoldColumns, Start, in_halv
 from shaff.values.boosting.linear_start import Scale, best_penalty, fits, tried_start
 from shaff.values.boosting.row_pass import BoostingPass
 from shaff.values.boosting.staged_replay import BLOCK_SUBSETS, HeldOutResiduals, replay_stages
+from shaff.values.noise import spread_noise
 from shaff.values.outcome import Outcome
 
 StartName = Literal["auto", "constant", "linear", "normal_scores", "quadratic"]
@@ -224,8 +225,10 @@ class ProjectedBoosting:
         parts = []
         for wave, found in self._in_waves(subsets, corrected=True):
             errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
+            assert found.products is not None
+            noise = spread_noise(errors - found.products, errors, self._outcome.weight)
             evaluated = self._outcome.values(
-                subsets[wave], errors, influences, found.products, means
+                subsets[wave], errors, influences, errors - noise, means
             )
             parts.append(replace(evaluated, stops=found.stops))
         return Values.concatenate(parts)

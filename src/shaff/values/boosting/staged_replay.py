@@ -10,6 +10,7 @@ from shaff._util.arrays import slices
 from shaff._util.threads import Cancel, block_size, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray
 from shaff.values.boosting.fold import BoostingFold, Halves
+from shaff.values.noise import n_noise_folds
 
 # Subsets that are replayed together. Smaller blocks share fewer cells (`benchmarks.values`).
 BLOCK_SUBSETS = 64
@@ -29,7 +30,8 @@ class HeldOutResiduals:
     stops : int array of shape (n_subsets, 1 + n_folds)
         The number of trees that is best over all folds; then that of each fold, by the others.
     products : float array of the shape of the residuals, or None
-        Products of the residuals by two halves of the training rows.
+        Products of the residuals by two halves of the training rows; NaN in folds that are not
+        asked.
     """
 
     residuals: FloatArray
@@ -114,7 +116,8 @@ class BlockReplay:
         products: bool,
         one_value: float,
     ) -> None:
-        self.folds = [FoldReplay(model, masks, n_stages, products) for model in models]
+        n_noisy = n_noise_folds([model.fold.test for model in models]) if products else 0
+        self.folds = [FoldReplay(m, masks, n_stages, k < n_noisy) for k, m in enumerate(models)]
         self._lost = LOST_VALUE * one_value
         self._subsets = np.arange(len(masks))
 
@@ -183,7 +186,7 @@ def replay_stages(
     out = HeldOutResiduals(
         np.zeros(shape),
         np.zeros((len(masks), 1 + len(models)), dtype=np.int64),
-        np.zeros(shape) if products else None,
+        np.full(shape, np.nan) if products else None,
     )
     parts = slices(len(masks), block_size(len(masks), len(models), n_jobs, BLOCK_SUBSETS))
     blocks = [BlockReplay(models, masks[p], len(stages), products, one_value) for p in parts]

@@ -49,11 +49,13 @@ class Moments:
     n_outputs: int
 
     @classmethod
-    def of(cls, sums: FloatArray, n_outputs: int) -> Moments:
-        """From sums of products of (1, features, outputs)."""
-        weight = np.maximum(sums[:, 0, 0], np.finfo(float).tiny)
-        centre = sums[:, 0, 1:] / weight[:, None]
-        products = sums[:, 1:, 1:] - sums[:, 0, 1:, None] * centre[:, None, :]
+    def of(cls, sums: list[FloatArray], n_outputs: int) -> Moments:
+        """From sums of products of (1, features, outputs) over the rows of each fold."""
+        weight = np.maximum([fold[0, 0] for fold in sums], np.finfo(float).tiny)
+        centre = np.array([fold[0, 1:] for fold in sums]) / weight[:, None]
+        products = np.empty((len(sums), centre.shape[1], centre.shape[1]))
+        for fold, mean, out in zip(sums, centre, products, strict=True):
+            np.subtract(fold[1:, 1:], np.outer(fold[0, 1:], mean), out=out)
         return cls(weight, centre, products, n_outputs)
 
     def take(self, folds: IntArray, features: IntpArray) -> Moments:
@@ -121,10 +123,13 @@ class FoldBlock:
         """Weighted sums of products over each half, of all rows or some."""
         weight = self._weight if used is None else self._weight * used
         halves = slice(self._n_first), slice(self._n_first, None)
-        first, second = (
-            (self.values[:, half] * weight[half]) @ self.values[:, half].T for half in halves
-        )
+        first, second = (_weighted_gram(self.values[:, half], weight[half]) for half in halves)
         return first, second
+
+
+def _weighted_gram(rows: FloatArray, weight: FloatArray) -> FloatArray:
+    weighted = rows if (weight == 1).all() else rows * weight
+    return np.asarray(weighted @ rows.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,28 +145,30 @@ class FoldMoments:
     @classmethod
     def of(cls, blocks: list[FoldBlock], target: LeaveOutTarget, n_outputs: int) -> FoldMoments:
         """Sum over the rows of the folds."""
-        sums = np.array([block.sums() for block in blocks[: target.n_folds]])
-        test, halves = sums.sum(axis=1), sums.swapaxes(0, 1)
+        sums = [block.sums() for block in blocks[: target.n_folds]]
         if target.is_partition:
-            first, second = (part.sum(axis=0) - part for part in halves)
+            total = [sum(halves[h] for halves in sums) for h in (0, 1)]
+            training = [[total[h] - halves[h] for h in (0, 1)] for halves in sums]
         else:
-            first, second = _training_sums(blocks, target)
-        n_noise = target.n_noise_folds
-        parts = (test, first + second, first[:n_noise], second[:n_noise])
+            training = _training_sums(blocks, target)
+        noisy = training[: target.n_noise_folds]
+        parts = (
+            [first + second for first, second in sums],
+            [first + second for first, second in training],
+            [first for first, _ in noisy],
+            [second for _, second in noisy],
+        )
         return cls(*(Moments.of(part, n_outputs) for part in parts))
 
 
-def _training_sums(
-    blocks: list[FoldBlock], target: LeaveOutTarget
-) -> tuple[FloatArray, FloatArray]:
+def _training_sums(blocks: list[FoldBlock], target: LeaveOutTarget) -> list[list[FloatArray]]:
     """Sums over the training rows of each fold, whatever these are, by half."""
     places = [*target.tests, target.unmeasured]
-    sums = [
-        np.sum([b.sums(train[rows]) for b, rows in zip(blocks, places, strict=True)], axis=0)
-        for train in target.training
-    ]
-    first, second = np.array(sums).swapaxes(0, 1)
-    return first, second
+    out = []
+    for train in target.training:
+        parts = [b.sums(train[rows]) for b, rows in zip(blocks, places, strict=True)]
+        out.append([sum((part[h] for part in parts), np.zeros(())) for h in (0, 1)])
+    return out
 
 
 class FoldRidge:

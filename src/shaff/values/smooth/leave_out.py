@@ -19,13 +19,11 @@ import numpy.typing as npt
 from shaff._util.ridge import penalised_solve
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import Fold, fold_numbers
+from shaff.values.noise import n_noise_folds, spread_noise
 
 # Relative to the sum of the weights; the last leaves nothing but the mean.
 # A narrower grid ends at its edge for single columns or for all of them (`benchmarks.truth`).
 PENALTIES = np.append(np.logspace(-7, 1, 17), np.inf)
-# Held-out rows that tell the noise of a fit, where folds are left out. Fewer tell it by luck, more
-# take time.
-NOISE_ROWS = 1000
 # As everywhere; fewer folds choose penalties on fewer rows (`benchmarks.truth`).
 N_FOLDS = 5
 
@@ -123,8 +121,7 @@ class LeaveOutTarget:
     @property
     def n_noise_folds(self) -> int:
         """Number of folds, from the first on, whose rows tell the noise of a fit."""
-        before = np.cumsum([0] + [len(rows) for rows in self.tests[:-1]])
-        return int((before < NOISE_ROWS).sum())
+        return n_noise_folds(self.tests)
 
     @property
     def training(self) -> list[BoolArray]:
@@ -319,17 +316,5 @@ def choose(models: Sequence[LeftOut], target: LeaveOutTarget) -> Choice:
         others = together - errors[:, fold] if target.n_folds > 1 else together
         m, k = places[int(others.argmin())]
         residuals[rows], noise[rows] = models[m].of_fold(k, fold, target)
-    noise = _spread(noise, residuals, target)
+    noise = spread_noise(noise, residuals**2, target.weight)
     return Choice(residuals, noise, model, float(models[model].penalties[place]))
-
-
-def _spread(noise: FloatArray, residuals: FloatArray, target: LeaveOutTarget) -> FloatArray:
-    """Where the noise of a row is not known (NaN), take that of the others in proportion to their
-    squares."""
-    unknown = np.isnan(noise)
-    if not unknown.any():
-        return noise
-    squares, weight = residuals**2, target.weight[:, None]
-    total = (weight * np.where(unknown, 0.0, squares)).sum(axis=0)
-    share = (weight * np.where(unknown, 0.0, noise)).sum(axis=0) / np.where(total > 0, total, 1.0)
-    return np.where(unknown, share * squares, noise)
