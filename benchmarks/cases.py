@@ -54,7 +54,8 @@ class Case:
     """A signal f(X), the distribution of X, and the share of noise.
 
     `margins` and `signal` take arrays of shape (P, n): latent normals and inputs. A `binary` case
-    has outcomes 0 and 1, its signal is the probability of 1, and `noise` has no meaning.
+    has outcomes 0 and 1, its signal is the probability of 1, and `noise` has no meaning. `unseen`
+    cases have had no part in the choice of any constant of shaff.
     """
 
     name: str
@@ -66,11 +67,17 @@ class Case:
     named: bool = False
     binary: bool = False
     apart: bool = False
+    unseen: bool = False
+
+    def latent(self, n: int, seed: int) -> tuple[FloatArray, np.random.Generator]:
+        """The normals behind the rows of one data set, shape (P, n), and what draws the noise."""
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        return np.linalg.cholesky(self.correlation) @ rng.standard_normal((P, n)), rng
 
     def draw(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Rows of one data set: X of shape (n, P), y of shape (n,)."""
-        rng = np.random.default_rng([seed, *self.name.encode()])
-        x = self.margins(np.linalg.cholesky(self.correlation) @ rng.standard_normal((P, n)))
+        normals, rng = self.latent(n, seed)
+        x = self.margins(normals)
         f = self.signal(x)
         if self.binary:
             return x.T.copy(), (rng.random(n) < f).astype(np.float64)
@@ -294,7 +301,66 @@ def own_cases() -> list[Case]:
     ]
 
 
-CASES: dict[str, Case] = {case.name: case for case in named_cases() + own_cases()}
+# Signals that no constant was chosen by
+
+
+def heavy(z: FloatArray) -> FloatArray:
+    """Tails as heavy as those of a t distribution with few degrees of freedom."""
+    return np.sinh(1.2 * z)
+
+
+def two_humps(z: FloatArray) -> FloatArray:
+    return z + 2 * np.tanh(3 * z)
+
+
+def hinges(x: FloatArray) -> FloatArray:
+    return np.maximum(x[0] + x[1] - 0.5, 0) - np.maximum(x[2] - x[3], 0) + 0.3 * x[4]
+
+
+def bumps(x: FloatArray) -> FloatArray:
+    return 2 * np.exp(-4 * (x[0] - 0.3) ** 2) + x[1] * np.exp(-(x[2] ** 2)) + 0.3 * x[3]
+
+
+def ratio(x: FloatArray) -> FloatArray:
+    return x[0] / (0.3 + x[1] + 0.5 * x[2] * x[3])
+
+
+def stairs(x: FloatArray) -> FloatArray:
+    return np.floor(4 * x[0]) + 2.0 * (x[1] > x[2]) * x[3]
+
+
+def triple(x: FloatArray) -> FloatArray:
+    return x[0] * x[1] * x[2] + x[3]
+
+
+def tails(x: FloatArray) -> FloatArray:
+    return np.arcsinh(x[0]) ** 2 + 2 * np.tanh(x[1]) + 0.5 * np.arcsinh(x[2]) * np.tanh(x[3])
+
+
+def humps(x: FloatArray) -> FloatArray:
+    return np.sin(x[0]) + 0.25 * x[1] * x[2] + 0.3 * x[3]
+
+
+def rare(x: FloatArray) -> FloatArray:
+    """A probability, seven per cent on average."""
+    return expit(1.5 * x[0] + x[1] * x[2] - 3.5)
+
+
+def unseen_cases() -> list[Case]:
+    last = (5,)
+    return [
+        Case("hinges", hinges, normal, equicorrelated(0.4), unseen=True),
+        Case("bumps", bumps, normal, autoregressive(0.6, last), nulls=last, unseen=True),
+        Case("ratio", ratio, log_normal, equicorrelated(0.5), unseen=True),
+        Case("stairs", stairs, uniform, autoregressive(0.5), noise=0.1, unseen=True),
+        Case("triple", triple, normal, equicorrelated(0.3, last), nulls=last, unseen=True),
+        Case("tails", tails, heavy, autoregressive(0.4), noise=0.2, unseen=True),
+        Case("humps", humps, two_humps, equicorrelated(0.4), noise=0.2, unseen=True),
+        Case("rare", rare, normal, equicorrelated(0.3), binary=True, unseen=True),
+    ]
+
+
+CASES: dict[str, Case] = {case.name: case for case in named_cases() + own_cases() + unseen_cases()}
 
 
 # Closed forms

@@ -2,6 +2,7 @@
 
     python -m benchmarks.truth --cases ishigami friedman --n 1000 --seeds 0 40 --out runs.jsonl
     python -m benchmarks.truth --report runs.jsonl
+    python -m benchmarks.truth --report new.jsonl --against old.jsonl [--oracle]
 
 Each data set of `benchmarks.cases` is explained by `ShapleyEffects(random_state=seed)` and leaves
 one line in the file; runs that the file already has are skipped. The report has one row a case:
@@ -12,7 +13,9 @@ one line in the file; runs that the file already has are skipped. The report has
 - false +, below 0: inputs that are independent of everything: p-values under 0.05, and
   intervals that lie wholly below 0.
 
-The last rows are means over the rows of the named cases and of the others.
+The last rows are means over the rows of the named cases, of the others, and of those that no
+constant was chosen by. ``--against`` compares two files on the data sets that both have, with the
+error of an oracle on the same rows (`benchmarks.oracle`) beside them.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ import numpy as np
 
 from benchmarks.cases import CASES, Case
 from benchmarks.lines import Record, fill, read
+from benchmarks.oracle import oracle_error
 from shaff import ShapleyEffects
 from shaff.results.effects import EffectsResult
 
@@ -128,12 +133,50 @@ def pooled(rows: dict[str, list[float]]) -> dict[str, list[float]]:
     groups = {
         "named": [rows[name] for name in rows if CASES[name].named],
         "own, no parity": [rows[c.name] for c in own() if c.name in rows],
+        "unseen": [rows[name] for name in rows if CASES[name].unseen],
     }
     return {label: mean_row(np.array(group)) for label, group in groups.items() if group}
 
 
 def own() -> list[Case]:
-    return [case for case in CASES.values() if not case.named and not case.apart]
+    return [c for c in CASES.values() if not (c.named or c.apart or c.unseen)]
+
+
+def compare(new: list[Record], old: list[Record], oracle: bool) -> None:
+    """Errors of two versions on the same data sets, case by case and in the mean."""
+    key = ("case", "n", "seed")
+    before = {tuple(r[k] for k in key): r for r in old}
+    pairs = [(r, before[k]) for r in new if (k := tuple(r[name] for name in key)) in before]
+    for n in sorted({r["n"] for r, _ in pairs}):
+        some = [pair for pair in pairs if pair[0]["n"] == n]
+        print(f"\nn = {n}\n{'':14s}   sets      old      new  new/old  covers   oracle  new/oracle")
+        found = {c: compared(c, [p for p in some if p[0]["case"] == c], oracle) for c in CASES}
+        lines = {case: figures for case, figures in found.items() if figures is not None}
+        for case, figures in lines.items():
+            print(f"{case:14s}" + "".join(map(shown, figures)))
+        for label, chosen in {"all": list(lines), "unseen": unseen(lines)}.items():
+            if chosen:
+                sets, *rest = np.mean([lines[c] for c in chosen], axis=0)
+                rest[2], rest[5] = rest[1] / rest[0], rest[1] / rest[4]
+                print(f"mean, {label:8s}" + "".join(map(shown, [sets * len(chosen), *rest])))
+
+
+def unseen(cases: Iterable[str]) -> list[str]:
+    return [name for name in cases if CASES[name].unseen]
+
+
+def compared(name: str, pairs: list[tuple[Record, Record]], oracle: bool) -> list[float] | None:
+    """Number of sets, errors of both and their ratio, coverage of the new, the oracle's error."""
+    if not pairs:
+        return None
+    case = CASES[name]
+    new, old = ([p[k] for p in pairs] for k in (0, 1))
+    error = [np.abs(column(r, "effects") - case.effects).sum(axis=1).mean() for r in (old, new)]
+    covers = row(case, new)[4]
+    best = np.nan
+    if oracle:
+        best = np.mean([oracle_error(case, r["n"], r["seed"]) for r in new])
+    return [len(pairs), *error, error[1] / error[0], covers, best, error[1] / best]
 
 
 def mean_row(rows: np.ndarray) -> list[float]:
@@ -157,7 +200,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), help="first, and last + 1")
     parser.add_argument("--out", type=Path, default=Path("runs.jsonl"))
     parser.add_argument("--report", type=Path, help="only print the table of this file")
+    parser.add_argument("--against", type=Path, help="compare it with this one")
+    parser.add_argument("--oracle", action="store_true", help="with the error of the rows alone")
     args = parser.parse_args()
+    if args.against is not None:
+        compare(read(args.report or args.out), read(args.against), args.oracle)
+        return
     if args.report is None:
         seeds = range(*args.seeds)
         keys = [{"case": case, "n": args.n, "seed": seed} for case in args.cases for seed in seeds]

@@ -120,16 +120,18 @@ def test_noise_turns_squares_into_residual_times_error() -> None:
 
 
 def test_a_row_has_no_say_in_its_own_penalty() -> None:
+    """Even where its fold would have all others choose another one."""
     rng = np.random.default_rng(0)
-    y, folds = rng.standard_normal((40, 1)), np.arange(40) % 4
-    target = LeaveOutTarget.of(y, fold_of=folds)
+    y, own = rng.standard_normal((40, 1)), np.arange(40) % 4 == 2
+    target = LeaveOutTarget.of(y, fold_of=np.arange(40) % 4)
     model = leave_out(Spectrum.of(rng.standard_normal((6, 40)), target), target)
-    before = choose([model], target).residuals[2, 0]
-    picked = np.flatnonzero(model.residuals[:, 2, 0] == before)
-    model.residuals[:, folds == 2] *= rng.uniform(0.5, 2, (len(PENALTIES), 1, 1))
-    after = choose([model], target).residuals[2, 0]
-    assert after != before
-    np.testing.assert_array_equal(np.flatnonzero(model.residuals[:, 2, 0] == after), picked)
+    before = choose([model], target)
+    picked = np.flatnonzero(model.residuals[:, 2, 0] == before.residuals[2, 0])
+    other = (int(picked[0]) + 5) % len(PENALTIES)
+    model.residuals[:, own] *= np.where(np.arange(len(PENALTIES)) == other, 1, 100)[:, None, None]
+    after = choose([model], target)
+    np.testing.assert_array_equal(after.residuals[own], 100 * before.residuals[own])
+    assert after.penalty == PENALTIES[other]
 
 
 def splits(kind: str, n: int) -> list[Fold]:
@@ -170,7 +172,8 @@ def slow_fold(
 ) -> FloatArray:
     """Residuals of a fold by a refit on its training rows in a half."""
     assert target.folds is not None
-    trained, asked = np.isin(np.arange(len(half)), target.folds[fold].train) & half, target.tests[fold]
+    trained = np.isin(np.arange(len(half)), target.folds[fold].train) & half
+    asked = target.tests[fold]
     np.testing.assert_array_equal(np.sort(asked), np.sort(target.folds[fold].test))
     return refit(features, target, penalty * target.weight[trained].sum(), trained, asked)
 
@@ -210,7 +213,8 @@ def test_errors_by_moments_are_errors_by_rows(kind: str, shift: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("noise", "slope", "ends_at"), [(1e-6, 1.0, 0), (1.0, 0.2, None), (1.0, 0.0, len(PENALTIES) - 1)]
+    ("noise", "slope", "ends_at"),
+    [(1e-6, 1.0, 0), (1.0, 0.2, None), (1.0, 0.0, len(PENALTIES) - 1)],
 )
 def test_the_search_ends_where_both_neighbours_are_worse(
     noise: float, slope: float, ends_at: int | None
@@ -222,12 +226,14 @@ def test_the_search_ends_where_both_neighbours_are_worse(
     target = LeaveOutTarget.by_folds(y, np.ones(200), folds, None, seed=0)
     out = FoldsLeftOut(FoldRidge(features, target), [(np.arange(8), list(range(5)))])
     found = float(out.penalties[out.errors(target).sum(axis=1).argmin()])
-    place, every = int(np.flatnonzero(PENALTIES == found)[0]), np.ones(200, dtype=bool)
+    place, every = int(np.flatnonzero(found == PENALTIES)[0]), np.ones(200, dtype=bool)
     near = range(max(place - 1, 0), min(place + 2, len(PENALTIES)))
-    errors = [
-        sum((slow_fold(features, target, PENALTIES[k], fold, every) ** 2).sum() for fold in range(5))
-        for k in near
-    ]
+
+    def error(penalty: float) -> float:
+        parts = [slow_fold(features, target, penalty, fold, every) for fold in range(5)]
+        return float((np.concatenate(parts) ** 2).sum())
+
+    errors = [error(PENALTIES[k]) for k in near]
     assert near[int(np.argmin(errors))] == place
     if ends_at is None:
         assert 0 < place < len(PENALTIES) - 1
@@ -331,7 +337,8 @@ def test_whole_weights_are_copies_for_the_kernel() -> None:
         LeaveOutTarget.of(y[source], fold_of=folds[source]),
     )
     weighted, repeated = (
-        KernelRidge(rows, target, none, 0) for rows, target in zip((X, X[source]), targets, strict=True)
+        KernelRidge(rows, target, none, 0)
+        for rows, target in zip((X, X[source]), targets, strict=True)
     )
     np.testing.assert_allclose(weighted.thetas, repeated.thetas, rtol=1e-6)
     for mask in all_masks(4)[[1, 6, 15]]:
@@ -444,6 +451,16 @@ def test_noise_is_worth_nothing_on_average(model: Any, p: int) -> None:
     assert (np.mean(v, axis=0) < 0.002).all()
 
 
+def test_noise_is_worth_nothing_on_average_where_folds_are_left_out() -> None:
+    v = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((150, 3)), rng.standard_normal((150, 1))
+        smooth = Smooth(X, y, row_groups=np.arange(150))
+        v.append(smooth.values(Subsets.from_indices([[0], [0, 1], [0, 1, 2]], 3)).plain)
+    assert (np.mean(v, axis=0) < 0.005).all()
+
+
 def test_groups_cannot_be_recognised() -> None:
     """y is the same in a group, x tells the group: without the group nothing is known."""
     rng = np.random.default_rng(0)
@@ -504,7 +521,8 @@ def test_features_grow_with_the_rows() -> None:
         found.append((n_features(models)[1], n_features(models)[-1]))
     assert found == sorted(found)
     assert found[2] == found[3]
-    assert found[0][0] < found[-1][0] and found[0][1] < found[-1][1]
+    assert found[0][0] < found[-1][0]
+    assert found[0][1] < found[-1][1]
 
 
 def test_ranks_count_weight() -> None:

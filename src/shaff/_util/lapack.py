@@ -1,4 +1,4 @@
-"""LAPACK without Python's lock: scipy's own wrappers hold it, so that threads would wait in turn."""
+"""LAPACK without Python's lock: scipy's wrappers hold it, so that threads would wait in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SIDE = ctypes.c_char(b"U")
 @cache
 def _routine(name: str, n_arguments: int) -> Any:
     """A routine of LAPACK; calls by ctypes let other threads run."""
-    capsule = cython_lapack.__pyx_capi__[name]
+    capsules: Any = cython_lapack.__pyx_capi__
+    capsule = capsules[name]
     python = ctypes.pythonapi
     name_of, pointer_of = python.PyCapsule_GetName, python.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -31,9 +32,7 @@ def _routine(name: str, n_arguments: int) -> Any:
 def _call(name: str, *arguments: int | FloatArray) -> None:
     """Call a routine for one side of a symmetric matrix; numbers and arrays go by address."""
     numbers = [ctypes.c_int(a) if isinstance(a, int) else a for a in arguments]
-    places = [
-        ctypes.byref(a) if isinstance(a, ctypes.c_int) else a.ctypes.data for a in numbers
-    ]
+    places = [ctypes.byref(a) if isinstance(a, ctypes.c_int) else a.ctypes.data for a in numbers]
     info = ctypes.c_int(0)
     _routine(name, len(places) + 2)(ctypes.byref(_SIDE), *places, ctypes.byref(info))
     if info.value != 0:

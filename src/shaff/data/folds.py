@@ -49,8 +49,9 @@ def make_folds(
     n_rows : int
         Number of rows.
     cv : int, scikit-learn splitter or None, default=None
-        Number of folds, or a splitter. None means five shuffled folds, fewer with many rows. A splitter's test sets must
-        not overlap; rows in none of them are trained on but not measured.
+        Number of folds, or a splitter. None means five shuffled folds, fewer with many rows. A
+        splitter's test sets must not overlap; rows in none of them are trained on but not
+        measured.
     row_groups : array of shape (n_rows,) or None
         Rows of one group stay in one fold; a splitter that divides them is refused.
     random_state : int, default=0

@@ -105,7 +105,7 @@ class Table:
         self._predictions, self._weight = predictions, outcome.weight
         self._centre = np.average(outcome.y, axis=0, weights=outcome.weight)
         self._y = outcome.y - self._centre
-        self._usable = ~np.isnan(predictions).any(axis=(1, 3))
+        self._usable: BoolArray = np.asarray(~np.isnan(predictions).any(axis=(1, 3)))
 
     def mix(self) -> Mix:
         """Combine the parts by all rows."""

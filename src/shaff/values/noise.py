@@ -14,7 +14,9 @@ NOISE_ROWS = 1000
 
 
 def n_noise_folds(tests: Sequence[IntArray] | Sequence[IntpArray]) -> int:
-    """Number of folds, from the first on, whose held-out rows tell the noise of a fit.
+    """Number of folds, the last ones, whose held-out rows tell the noise of a fit.
+
+    Of splits in time the last ones are trained on the most rows, and have the least noise.
 
     Examples
     --------
@@ -23,8 +25,8 @@ def n_noise_folds(tests: Sequence[IntArray] | Sequence[IntpArray]) -> int:
     >>> n_noise_folds([np.arange(600)] * 5)
     2
     """
-    before = np.cumsum([0, *(len(rows) for rows in tests[:-1])])
-    return int((before < NOISE_ROWS).sum())
+    after = np.cumsum([0, *(len(rows) for rows in tests[:0:-1])])
+    return int((after < NOISE_ROWS).sum())
 
 
 def spread_noise(noise: FloatArray, squares: FloatArray, weight: FloatArray) -> FloatArray:

@@ -166,8 +166,8 @@ class StackedValues:
         return np.concatenate([mix.of(predictions[None]) for mix, predictions in mixes])
 
     def part_means(self, subsets: Subsets) -> FloatArray:
-        """Out-of-sample predictions of each part, averaged over the runs; shape (n_subsets, n_parts,
-        n_rows, n_outputs)."""
+        """Out-of-sample predictions of each part, averaged over the runs; shape (n_subsets,
+        n_parts, n_rows, n_outputs)."""
         return np.asarray(self._runs(subsets)[0].mean(axis=2))
 
     def _mixes(self, subsets: Subsets) -> list[Mix]:

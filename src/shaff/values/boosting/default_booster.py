@@ -35,9 +35,7 @@ def default_booster(
     >>> [default_booster(n_rows).max_features for n_rows in (1000, 16_000)]
     [0.5, 0.7]
     """
-    share = np.interp(
-        np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), [SHARE_OF_FEW, SHARE_OF_MANY]
-    )
+    share = np.interp(np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), [SHARE_OF_FEW, SHARE_OF_MANY])
     return HistogramBooster(
         learning_rate=learning_rate,
         max_leaf_nodes=leaves,

@@ -117,7 +117,8 @@ class BlockReplay:
         one_value: float,
     ) -> None:
         n_noisy = n_noise_folds([model.fold.test for model in models]) if products else 0
-        self.folds = [FoldReplay(m, masks, n_stages, k < n_noisy) for k, m in enumerate(models)]
+        first = len(models) - n_noisy
+        self.folds = [FoldReplay(m, masks, n_stages, k >= first) for k, m in enumerate(models)]
         self._lost = LOST_VALUE * one_value
         self._subsets = np.arange(len(masks))
 

@@ -7,7 +7,6 @@ subset gives its residual at every penalty, so that nothing is refitted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -163,7 +162,7 @@ class AnovaRidge:
             gram = self._features.gram[np.ix_(inside, inside)]
             spectrum = Spectrum.of(self._features.known[inside], self._target, rows, gram)
             out.fill(rows, leave_out(spectrum, self._target.take(rows)))
-        return out
+        return out.within_others(self._target)
 
     def prepare(self, rows: FloatArray) -> FloatArray:
         """Features of other rows."""

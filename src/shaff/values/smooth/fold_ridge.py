@@ -7,7 +7,9 @@ subset of the columns takes its part of them. Rows are read for what has been ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -68,7 +70,7 @@ class Moments:
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.centre.shape[1] - self.n_outputs
+        return int(self.centre.shape[1]) - self.n_outputs
 
     def fit(self, penalty: float) -> Lines:
         """Ridge regressions of these rows; penalties are relative to their weight."""
@@ -84,9 +86,8 @@ class Moments:
 
     def errors(self, lines: Lines) -> FloatArray:
         """Summed squared error of each fold's regression in its rows here, shape (n_folds,)."""
-        split, minus = self.n_features, np.broadcast_to(
-            -np.eye(self.n_outputs), (len(self.weight), self.n_outputs, self.n_outputs)
-        )
+        shape = len(self.weight), self.n_outputs, self.n_outputs
+        minus = np.broadcast_to(-np.eye(self.n_outputs), shape)
         sides = np.concatenate([lines.slopes, minus], axis=1)
         away = np.einsum("kf,kfo->ko", self.centre, sides) + lines.constants
         spread = np.einsum("kfo,kfo->k", self.products @ sides, sides)
@@ -95,7 +96,7 @@ class Moments:
 
 def _solve(grams: FloatArray, right: FloatArray) -> FloatArray:
     if grams.shape[1] <= FEW_FEATURES:
-        return np.linalg.solve(grams, right)
+        return np.asarray(np.linalg.solve(grams, right), dtype=np.float64)
     return np.stack([solve_positive(gram, some) for gram, some in zip(grams, right, strict=True)])
 
 
@@ -151,7 +152,7 @@ class FoldMoments:
             training = [[total[h] - halves[h] for h in (0, 1)] for halves in sums]
         else:
             training = _training_sums(blocks, target)
-        noisy = training[: target.n_noise_folds]
+        noisy = training[target.n_folds - target.n_noise_folds :]
         parts = (
             [first + second for first, second in sums],
             [first + second for first, second in training],
@@ -221,7 +222,9 @@ class FoldsLeftOut:
         self._fitted: dict[tuple[str, int, int], Lines] = {}
         self._errors: dict[int, FloatArray] = {}
         # The place of the best penalty over all folds.
-        self.best = self._search(first_penalty)
+        self.best = self._search(first_penalty, self._error)
+        for fold in range(ridge.target.n_folds):
+            self._search(self.best, partial(self._error_without, fold))
         self._tried = sorted(self._errors)
         self.penalties = PENALTIES[self._tried]
         self._by_fold = np.stack([self._errors[k] for k in self._tried])
@@ -245,7 +248,7 @@ class FoldsLeftOut:
         at = int(np.flatnonzero(folds == fold)[0])
         lines = self._lines("train", k, self._tried[place])
         whole = self._ridge.residuals(fold, inside, lines, at)
-        if fold >= target.n_noise_folds:
+        if fold < target.n_folds - target.n_noise_folds:
             return whole, np.full(whole.shape, np.nan)
         first, second = (
             self._ridge.residuals(fold, inside, half, 0) for half in self._halves(k, fold, place)
@@ -254,8 +257,9 @@ class FoldsLeftOut:
 
     def _halves(self, k: int, fold: int, place: int) -> list[Lines]:
         """The regressions of both halves of a fold's training rows."""
-        inside, moments = self._sets[k][0], self._ridge.moments
-        halves = [part.take(np.array([fold]), inside) for part in (moments.first, moments.second)]
+        inside, moments, target = self._sets[k][0], self._ridge.moments, self._ridge.target
+        at = np.array([fold - (target.n_folds - target.n_noise_folds)])
+        halves = [part.take(at, inside) for part in (moments.first, moments.second)]
         return [half.fit(PENALTIES[self._tried[place]]) for half in halves]
 
     def _lines(self, part: str, k: int, place: int) -> Lines:
@@ -272,14 +276,20 @@ class FoldsLeftOut:
             self._taken[part, k] = moments.take(folds, inside)
         return self._taken[part, k]
 
-    def _search(self, place: int) -> int:
+    def _search(self, place: int, error: Callable[[int], float]) -> int:
         """Go where the error falls, until both neighbours are worse."""
         while True:
             near = range(max(place - 1, 0), min(place + 2, len(PENALTIES)))
-            best = min(near, key=self._error)
+            best = min(near, key=error)
             if best == place:
                 return place
             place = best
+
+    def _error_without(self, fold: int, place: int) -> float:
+        """The error that a fold goes by: that of the others, where there are any."""
+        total = self._error(place)
+        own = float(self._errors[place][fold])
+        return total - own if self._ridge.target.n_folds > 1 else total
 
     def _error(self, place: int) -> float:
         if place not in self._errors:

@@ -17,7 +17,13 @@ from scipy.optimize import minimize
 from shaff._util.lapack import invert_positive
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.values.smooth.basis import BasisSize, CategoryColumn, NumericColumn
-from shaff.values.smooth.leave_out import LeaveOutTarget, RowsLeftOut, Spectrum, leave_out, ridge_slopes
+from shaff.values.smooth.leave_out import (
+    LeaveOutTarget,
+    RowsLeftOut,
+    Spectrum,
+    leave_out,
+    ridge_slopes,
+)
 
 # Fewer waves miss what bends; fewer landmarks or likelihood rows blur the kernel, more take time
 # (`benchmarks.truth` for errors, `benchmarks.values` for cost).
@@ -75,6 +81,7 @@ class KernelRidge:
     def __init__(
         self, X: FloatArray, target: LeaveOutTarget, categorical: BoolArray, seed: int
     ) -> None:
+        assert target.folds is None, "rows are left out one by one"
         self._target = target
         self._kernels = [
             ColumnKernel(x, target.weight, bool(c)) for x, c in zip(X.T, categorical, strict=True)
@@ -94,7 +101,7 @@ class KernelRidge:
             features = self._centred(self._features(mask, self._functions, theta))
             spectrum = Spectrum.of(features, self._target, half)
             out.fill(half, leave_out(spectrum, self._target.take(half)))
-        return out
+        return out.within_others(self._target)
 
     def _functions_of(self, rows: FloatArray) -> list[FloatArray]:
         return [k.functions(x) for k, x in zip(self._kernels, rows.T, strict=True)]

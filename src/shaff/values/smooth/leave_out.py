@@ -61,7 +61,13 @@ class LeaveOutTarget:
     copies: float = 1.0
 
     @classmethod
-    def of(cls, y: FloatArray, weight: FloatArray | None = None, fold_of: IntpArray | None = None, seed: int = 0) -> LeaveOutTarget:
+    def of(
+        cls,
+        y: FloatArray,
+        weight: FloatArray | None = None,
+        fold_of: IntpArray | None = None,
+        seed: int = 0,
+    ) -> LeaveOutTarget:
         """Leave out each row by itself; fill in what is None: weights of 1, and random folds."""
         weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
         if fold_of is None:
@@ -120,7 +126,7 @@ class LeaveOutTarget:
 
     @property
     def n_noise_folds(self) -> int:
-        """Number of folds, from the first on, whose rows tell the noise of a fit."""
+        """Number of folds, the last ones, whose rows tell the noise of a fit."""
         return n_noise_folds(self.tests)
 
     @property
@@ -139,9 +145,7 @@ class LeaveOutTarget:
 
     def take(self, rows: BoolArray) -> LeaveOutTarget:
         """Return the target of some rows."""
-        return replace(
-            self, y=self.y[rows], weight=self.weight[rows], fold_of=self.fold_of[rows]
-        )
+        return replace(self, y=self.y[rows], weight=self.weight[rows], fold_of=self.fold_of[rows])
 
 
 def _random_folds(n: int, seed: int) -> IntpArray:
@@ -238,6 +242,12 @@ class RowsLeftOut:
         """Fill in some rows from another fit."""
         self.residuals[:, rows], self.leverages[:, rows] = part.residuals, part.leverages
 
+    def within_others(self, target: LeaveOutTarget) -> RowsLeftOut:
+        """Bring predictions into the range of the other rows' outcomes: at the ends of a column a
+        row of much leverage is predicted by what its neighbours extrapolate."""
+        low, high = -_largest_of_others(-target.y), _largest_of_others(target.y)
+        return replace(self, residuals=np.clip(self.residuals, target.y - high, target.y - low))
+
     def errors(self, target: LeaveOutTarget) -> FloatArray:
         """Summed squared errors of each fold, shape (n_penalties, n_folds)."""
         squares = (self.residuals**2).sum(axis=2) * target.weight
@@ -251,6 +261,14 @@ class RowsLeftOut:
         rows = target.tests[fold]
         residuals = self.residuals[place, rows]
         return residuals, residuals**2 * self.leverages[place, rows, None]
+
+
+def _largest_of_others(y: FloatArray) -> FloatArray:
+    """The largest value of the other rows, for each row and output."""
+    if len(y) < 2:
+        return y
+    second, first = np.partition(y, -2, axis=0)[-2:]
+    return np.asarray(np.where(y == first, second, first), dtype=np.float64)
 
 
 def leave_out(

@@ -13,7 +13,6 @@ from shaff._util.threads import one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.folds import fold_numbers
 from shaff.data.problem import Problem
-from shaff.errors import InputError
 from shaff.protocols import Game, Values
 from shaff.subsets import Subsets
 from shaff.values.outcome import Outcome
@@ -87,8 +86,7 @@ class SmoothValues:
             if problem.views is not None and fold_of is None:
                 given = [_fold_of(problem)]
             self._targets = [
-                LeaveOutTarget.of(problem.y, problem.sample_weight, folds, seed)
-                for folds in given
+                LeaveOutTarget.of(problem.y, problem.sample_weight, folds, seed) for folds in given
             ]
         # Models and penalties of subsets, for rows that are predicted later.
         self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
@@ -163,7 +161,12 @@ class SmoothValues:
         models = anova_models(X, target, categorical)
         everything = np.ones(X.shape[1], dtype=bool)
         choice = choose([model.leave_out(everything) for model in models], target)
-        if model == "anova" or len(X) > MAX_KERNEL_ROWS or choice.model == LINES or target.folds is not None:
+        if (
+            model == "anova"
+            or len(X) > MAX_KERNEL_ROWS
+            or choice.model == LINES
+            or target.folds is not None
+        ):
             return self._useful(models)
         kernel = KernelRidge(X, target, categorical, seed)
         bar = KERNEL_GAIN * choice.error(target)
