@@ -206,14 +206,14 @@ class Grower {
     const std::vector<std::int32_t> columns = ranked_.first([](std::int32_t) { return true; });
     const SlopeColumns rows(rows_.values, no_values_, columns);
     const auto weight = is_weighted() ? rows_.weight : std::span<const double>(equal_weight_);
-    sum_grams(leaf_of_.data(), n_leaves_, weight, rows, grams_);
+    sum_grams(loops_, leaf_of_.data(), n_leaves_, weight, rows, grams_);
     fit_cells(grams_, n_leaves_, {options_.shrinkage, options_.slope_shrinkage}, columns.size(),
               fits_);
-    sum_slopes(leaf_of_.data(), n_leaves_, weight, residual_.data(), rows, steps_);
+    sum_slopes(loops_, leaf_of_.data(), n_leaves_, weight, residual_.data(), rows, steps_);
     for (std::size_t leaf = 0; leaf < n_leaves_; ++leaf)
       steps_[leaf] = fits_[leaf].step(steps_[leaf], options_.learning_rate);
-    for (std::size_t i = 0; i < rows_.n_rows; ++i)
-      residual_[i] -= steps_[leaf_of_[i]].step(rows[i]);
+    loops_.take_steps(rows.block(leaf_of_.data(), 0, rows_.n_rows), steps_.data(),
+                      residual_.data());
   }
 
   void split(Leaf<Bin>&& leaf) {
@@ -333,6 +333,7 @@ class Grower {
   std::vector<CellGram> grams_;
   std::vector<CellFit> fits_;
   std::vector<Lanes> steps_;
+  const SlopeLoops<std::uint32_t>& loops_ = slope_loops<std::uint32_t>();
 };
 
 }  // namespace

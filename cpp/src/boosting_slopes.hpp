@@ -14,14 +14,16 @@
 
 #include "cell_sums.hpp"
 #include "shaff/projected_boosting.hpp"
+#include "slope_loops.hpp"
 
 namespace shaff {
 
 // Columns that a cell has slopes in, at most.
 inline constexpr std::size_t kMaxSlopes = 3;
 
-// What a row has in the columns with slopes; 0 where these are fewer.
-struct SlopeRow {
+// What a row has in the columns with slopes; 0 where these are fewer. Aligned for the loops, which
+// read four numbers at once.
+struct alignas(16) SlopeRow {
   float x[kMaxSlopes] = {};
 };
 
@@ -29,10 +31,6 @@ struct SlopeRow {
 struct alignas(32) Lanes {
   double at[1 + kMaxSlopes] = {};
 
-  void add(double scale, const SlopeRow& row) {
-    at[0] += scale;
-    for (std::size_t k = 0; k < kMaxSlopes; ++k) at[1 + k] += scale * row.x[k];
-  }
   void add(const Lanes& other) {
     for (std::size_t k = 0; k <= kMaxSlopes; ++k) at[k] += other.at[k];
   }
@@ -106,6 +104,11 @@ class SlopeColumns {
   SlopeRow operator[](std::size_t i) const {
     return {{column_[0][i], column_[1][i], column_[2][i]}};
   }
+  // Rows from `first` on, whose cells have the numbers from `number` on.
+  template <class Id>
+  SlopeBlock<Id> block(const Id* number, std::size_t first, std::size_t size) const {
+    return {number, {column_[0] + first, column_[1] + first, column_[2] + first}, count_, size};
+  }
   SlopeColumns from(std::size_t row) const {
     SlopeColumns out = *this;
     for (const float*& column : out.column_) column += row;
@@ -139,15 +142,6 @@ struct CellGram {
   double product[kProducts] = {};
   CellRange range{highest(), lowest()};
 
-  void add(double weight, const SlopeRow& row) {
-    if (weight <= 0) return;
-    sums.add(weight, row);
-    std::size_t at = 0;
-    for (std::size_t j = 0; j < kMaxSlopes; ++j)
-      for (std::size_t k = j; k < kMaxSlopes; ++k, ++at)
-        product[at] += weight * row.x[j] * row.x[k];
-    widen({row, row});
-  }
   void add(const CellGram& other) {
     sums.add(other.sums);
     for (std::size_t at = 0; at < kProducts; ++at) product[at] += other.product[at];
@@ -168,20 +162,31 @@ struct CellGram {
   static SlopeRow lowest() { return {{-kInfinity, -kInfinity, -kInfinity}}; }
 };
 
+// `add` gets the tables of all turns, four after each other.
+template <class Sum, class Add>
+void sum_tables(std::size_t count, std::vector<Sum>& sums, Add add) {
+  sums.assign(kTables * count, Sum{});
+  add(sums.data());
+  merge_tables(sums, count, kTables);
+}
+
 template <class Id>
-void sum_grams(const Id* number, std::size_t count, std::span<const double> weight,
-               const SlopeColumns& rows, std::vector<CellGram>& grams) {
-  sum_in_turns(count, weight.size(), grams, [=](CellGram* table, std::size_t i) {
-    table[number ? number[i] : 0].add(weight[i], rows[i]);
+void sum_grams(const SlopeLoops<Id>& loops, const Id* number, std::size_t count,
+               std::span<const double> weight, const SlopeColumns& rows,
+               std::vector<CellGram>& grams) {
+  sum_tables(count, grams, [&](CellGram* tables) {
+    loops.add_grams(rows.block(number, 0, weight.size()), weight.data(), tables, count);
   });
 }
 
 // Sums of weight * residual over the training rows of the cells.
 template <class Id>
-void sum_slopes(const Id* number, std::size_t count, std::span<const double> weight,
-                const double* residual, const SlopeColumns& rows, std::vector<Lanes>& sums) {
-  sum_in_turns(count, weight.size(), sums, [=](Lanes* table, std::size_t i) {
-    table[number ? number[i] : 0].add(weight[i] * residual[i], rows[i]);
+void sum_slopes(const SlopeLoops<Id>& loops, const Id* number, std::size_t count,
+                std::span<const double> weight, const double* residual, const SlopeColumns& rows,
+                std::vector<Lanes>& sums) {
+  sum_tables(count, sums, [&](Lanes* tables) {
+    loops.add_residuals(rows.block(number, 0, weight.size()), weight.data(), residual, tables,
+                        count);
   });
 }
 

@@ -404,7 +404,7 @@ class Learning {
     fits_.resize(given_.learners.size());
     std::vector<CellGram> all(cells.count);
     for (std::size_t learner = 0; learner < fits_.size(); ++learner) {
-      sum_grams(numbers(cells), cells.count, weight(learner), rows_, grams_);
+      sum_grams(loops_, numbers(cells), cells.count, weight(learner), rows_, grams_);
       fit_cells(grams_, cells.count,
                 {given_.learners.shrinkage[learner], given_.learners.slope_shrinkage[learner]},
                 slopes.columns.size(), fits_[learner]);
@@ -445,13 +445,12 @@ class Learning {
 
   void step_linearly(std::size_t learner, const Cells& cells, double* residual) {
     const Id* number = numbers(cells);
-    sum_slopes(number, cells.count, weight(learner), residual, rows_, slope_sums_);
+    sum_slopes(loops_, number, cells.count, weight(learner), residual, rows_, slope_sums_);
     const std::size_t first = steps_->linear_steps_.size();
     for (std::size_t c = 0; c < cells.count; ++c)
       steps_->linear_steps_.push_back(fits_[learner][c].step(slope_sums_[c], given_.learning_rate));
     const Lanes* step = steps_->linear_steps_.data() + first;
-    for (std::size_t i = 0; i < given_.rows.n_rows; ++i)
-      residual[i] -= step[number ? number[i] : 0].step(rows_[i]);
+    loops_.take_steps(rows_.block(number, 0, given_.rows.n_rows), step, residual);
   }
 
   Given given_;
@@ -475,6 +474,7 @@ class Learning {
   std::vector<CellGram> grams_;
   std::vector<std::vector<CellFit>> fits_;  // of each learner
   std::vector<Lanes> slope_sums_;
+  const SlopeLoops<Id>& loops_ = slope_loops<Id>();
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ struct CellSums {
   }
 };
 
+inline constexpr std::size_t kTables = 4;
+
 // Adds the tables up in the first one.
 template <class Sum>
 void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_tables) {
@@ -36,7 +38,6 @@ void merge_tables(std::vector<Sum>& sums, std::size_t count, std::size_t n_table
 // neighbours in one cell need not wait for each other. `add` gets a table and a row.
 template <class Sum, class Add>
 void sum_in_turns(std::size_t count, std::size_t n, std::vector<Sum>& sums, Add add) {
-  constexpr std::size_t kTables = 4;
   sums.assign(kTables * count, Sum{});
   std::size_t i = 0;
   for (; i + kTables <= n; i += kTables)

@@ -386,7 +386,6 @@ class Replay {
 
   // What the subsets of a group share: the columns with slopes, and the regressions of the cells.
   void fit_slopes(std::size_t g, const Cells<Id>& cells) {
-    const std::size_t n_train = rows_.n_train();
     const std::vector<std::int32_t> columns = ranked_.first(
         [&](std::int32_t column) { return groups_.contains(groups_.root().first[g], column); });
     fits_.rows = columns_of(columns);
@@ -394,21 +393,31 @@ class Replay {
     if (halves_.wanted())
       fit_halves(cells, shrinkage);
     else
-      sum_grams(cells.number, cells.count, rows_.weight, fits_.rows, grams_);
+      sum_grams(loops_, cells.number, cells.count, rows_.weight, fits_.rows, grams_);
     fit_cells(grams_, cells.count, shrinkage, columns.size(), fits_.all);
-    fits_.held_out.resize(rows_.n_rows - n_train);
-    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
-      fits_.held_out[i - n_train] = grams_[cells.number[i]].known_range().clip(fits_.rows[i]);
+    clip_held_out(cells);
+  }
+
+  void clip_held_out(const Cells<Id>& cells) {
+    constexpr std::int32_t kPlaces[kMaxSlopes] = {0, 1, 2};
+    const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
+    const std::size_t n_slopes = fits_.rows.count();
+    clipped_.resize(n_slopes * n_test);
+    loops_.clip(fits_.rows.block(cells.number + n_train, n_train, n_test), grams_.data(),
+                clipped_.data());
+    fits_.held_out = {clipped_, std::span(no_values_).first(n_test),
+                      std::span(kPlaces).first(n_slopes)};
   }
 
   // Leaves the sums of all rows in `grams_`.
   void fit_halves(const Cells<Id>& cells, const Shrinkages& shrinkage) {
     const std::size_t n_first = halves_.n_first, n_slopes = fits_.rows.count();
     const Shrinkages half{shrinkage.step / 2, shrinkage.slope / 2};
-    sum_grams(cells.number + n_first, cells.count, rows_.weight.subspan(n_first),
+    sum_grams(loops_, cells.number + n_first, cells.count, rows_.weight.subspan(n_first),
               fits_.rows.from(n_first), grams_);
     fit_cells(grams_, cells.count, half, n_slopes, fits_.second);
-    sum_grams(cells.number, cells.count, rows_.weight.first(n_first), fits_.rows, first_grams_);
+    sum_grams(loops_, cells.number, cells.count, rows_.weight.first(n_first), fits_.rows,
+              first_grams_);
     fit_cells(first_grams_, cells.count, half, n_slopes, fits_.first);
     for (std::size_t c = 0; c < cells.count; ++c) grams_[c].add(first_grams_[c]);
   }
@@ -432,15 +441,14 @@ class Replay {
   }
 
   void slope_all(std::size_t subset, const Cells<Id>& cells) {
-    const std::size_t n_train = rows_.n_train();
+    const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
     double* residual = residual_.data() + subset * rows_.n_rows;
-    sum_slopes(cells.number, cells.count, rows_.weight, residual, fits_.rows, slope_sums_);
+    sum_slopes(loops_, cells.number, cells.count, rows_.weight, residual, fits_.rows, slope_sums_);
     for (std::size_t c = 0; c < cells.count; ++c)
       slope_sums_[c] = fits_.all[c].step(slope_sums_[c], options_.learning_rate);
-    for (std::size_t i = 0; i < n_train; ++i)
-      residual[i] -= slope_sums_[cells.number[i]].step(fits_.rows[i]);
-    for (std::size_t i = n_train; i < rows_.n_rows; ++i)
-      residual[i] -= slope_sums_[cells.number[i]].step(fits_.held_out[i - n_train]);
+    loops_.take_steps(fits_.rows.block(cells.number, 0, n_train), slope_sums_.data(), residual);
+    loops_.take_steps(fits_.held_out.block(cells.number + n_train, 0, n_test), slope_sums_.data(),
+                      residual + n_train);
   }
 
   void slope_halves(std::size_t subset, const Cells<Id>& cells) {
@@ -458,7 +466,7 @@ class Replay {
     find_slopes(cells.count, due.slopes);
     for (std::size_t i = n_train; i < n; ++i) {
       const SlopeSteps& steps = due.slopes[cells.number[i]];
-      const SlopeRow& row = fits_.held_out[i - n_train];
+      const SlopeRow row = fits_.held_out[i - n_train];
       const Pair first = steps.first.step(row), second = steps.second.step(row);
       by_all[i] -= first.all;
       by_first[i - n_train] -= first.own;
@@ -607,13 +615,14 @@ class Replay {
   std::vector<HalfSums> first_sums_, second_sums_;
   // Of linear steps: the columns of the tree, and what the subsets of the present group share.
   RankedColumns ranked_;
+  const SlopeLoops<Id>& loops_ = slope_loops<Id>();
   std::vector<float> no_values_;
   std::vector<CellGram> grams_, first_grams_;
   struct {
-    SlopeColumns rows;
-    std::vector<SlopeRow> held_out;
+    SlopeColumns rows, held_out;
     std::vector<CellFit> all, first, second;
   } fits_;
+  std::vector<float> clipped_;  // of the held-out rows, a column after the other
   std::vector<Lanes> slope_sums_;
   std::vector<PairLanes> first_slopes_, second_slopes_;
   KeyTable keys_;
