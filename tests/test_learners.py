@@ -23,7 +23,7 @@ SENTENCES = {
     ): (
         "Explains the predictions of Ridge on 300 rows, through a surrogate: the model, not the "
         "data.",
-        "The model is a blend of two kinds (linear, forest), averaged over 2 splits of the rows.",
+        "The model is a blend of two kinds (linear and forest), averaged over two splits of the rows.",
     ),
     LearnerFacts(enough="constant"): ("No model predicts other rows better than their mean does.",),
     LearnerFacts(enough="linear"): (
@@ -88,8 +88,8 @@ def test_a_learner_is_made_by_its_name(rows, name):
 def test_the_stack_says_what_it_blends(rows):
     game = make_values("stack", Problem.of(*rows, random_state=0))
     assert learner_notes(game.facts) == (
-        "The model is a blend of four kinds (linear, forest, boosted trees, smooth curves), "
-        "averaged over 5 splits of the rows.",
+        "The model is a blend of four kinds (linear, forest, boosted trees and smooth curves), "
+        "averaged over five splits of the rows.",
     )
 
 

@@ -171,7 +171,7 @@ def test_many_inputs_are_not_listed():
 
 
 def test_no_jargon_in_the_model():
-    assert model_words(rich_result()) == "a blend of four models"
+    assert model_words(rich_result()) == "a blend of models"
     assert model_words(rich_result(estimator="surrogate boosting")).startswith("boosted trees in")
     unusual = rich_result(estimator="forest", design="forest_paths", solver="least_squares")
     assert model_words(unusual) == "a random forest, design forest paths, solver least squares"

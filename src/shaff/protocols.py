@@ -262,7 +262,7 @@ class LearnerFacts:
         Number of rows that this model has predicted.
     blended : tuple of str, default=()
         Kinds of learners that are combined, in words.
-    n_splits : int or None, default=None
+    n_splits : int, default=1
         Number of splits of the rows that they are averaged over.
     enough : {"constant", "linear", "normal_scores", "quadratic"} or None, default=None
         The start of boosting that no tree improved on; None if trees did.
@@ -277,7 +277,7 @@ class LearnerFacts:
     explains_model: str | None = None
     n_labelled: int | None = None
     blended: tuple[str, ...] = ()
-    n_splits: int | None = None
+    n_splits: int = 1
     enough: str | None = None
     ignores_cv: bool = False
     reference: str = ""

@@ -57,7 +57,7 @@ LEARNERS = {
         Learner("forest", "a random forest", "forest.grown:make_forest"),
         Learner("boosting", "boosted trees", "boosting.grown:make_boosting"),
         Learner("smooth", "smooth curves", "smooth.smooth_values:make_smooth"),
-        Learner("stack", "a blend of four models", "stack:make_stack"),
+        Learner("stack", "a blend of models", "stack:make_stack"),
     )
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shaff._util.words import spelled
+from shaff._util.words import enumerated, spelled
 from shaff.fitting.facts import Facts
 from shaff.protocols import LearnerFacts
 
@@ -25,10 +25,11 @@ def _surrogate(facts: LearnerFacts) -> Iterator[str]:
 
 
 def _blend(facts: LearnerFacts) -> Iterator[str]:
-    if facts.blended:
+    if len(facts.blended) > 1:
+        splits = f", averaged over {spelled(facts.n_splits)} splits of the rows"
         yield (
             f"The model is a blend of {spelled(len(facts.blended))} kinds "
-            f"({', '.join(facts.blended)}), averaged over {facts.n_splits} splits of the rows."
+            f"({enumerated(facts.blended)}){splits if facts.n_splits > 1 else ''}."
         )
 
 

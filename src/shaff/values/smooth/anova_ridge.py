@@ -236,7 +236,13 @@ def anova_models(
         found_products(X, products, bases, left, target, main, views),
         [likeliest(products, left)] * target.n_folds if views is None else [],
     ]
-    return _models(AnovaFeatures(X, target, bases, Products.union(sum(sets, []))), sets, views)
+    return _models(
+        AnovaFeatures(
+            X, target, bases, Products.union([some for chosen in sets for some in chosen])
+        ),
+        sets,
+        views,
+    )
 
 
 def _models(
