@@ -64,12 +64,10 @@ void take_step(const SlopeBlock<Id>& rows, std::size_t i, const Lanes* steps, do
 }
 
 template <std::size_t K, class Id>
-void clip_row(const SlopeBlock<Id>& rows, std::size_t i, const CellGram* grams, float* out) {
-  const CellGram& gram = grams[cell_of(rows, i)];
+void clip_row(const SlopeBlock<Id>& rows, std::size_t i, const CellRange* ranges, float* out) {
+  const CellRange& range = ranges[cell_of(rows, i)];
   for (std::size_t k = 0; k < K; ++k) {
-    // A cell without rows has no step; its range is any.
-    const float low = gram.sums.at[0] > 0 ? gram.range.low.x[k] : 0.0f;
-    const float high = gram.sums.at[0] > 0 ? gram.range.high.x[k] : 0.0f;
+    const float low = range.low.x[k], high = range.high.x[k];
     const float x = rows.column[k][i] < low ? low : rows.column[k][i];
     out[k * rows.size + i] = high < x ? high : x;
   }
@@ -287,9 +285,9 @@ void take_steps(const SlopeBlock<Id>& rows, const Lanes* steps, double* residual
 }
 
 template <class Id>
-void clip(const SlopeBlock<Id>& rows, const CellGram* grams, float* out) {
+void clip(const SlopeBlock<Id>& rows, const CellRange* ranges, float* out) {
   with_slopes(rows.n_slopes, [&]<std::size_t K>(Slopes<K>) {
-    for (std::size_t i = 0; i < rows.size; ++i) clip_row<K>(rows, i, grams, out);
+    for (std::size_t i = 0; i < rows.size; ++i) clip_row<K>(rows, i, ranges, out);
   });
 }
 
