@@ -115,6 +115,22 @@ def test_same_bits_wherever_trees_grow(backend):
     assert_array_equal(here.influences, there.influences)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_portable_loops_give_the_same_bits(monkeypatch, weighted):
+    X, y, categorical = table(403)
+    weight = np.random.default_rng(2).integers(0, 4, len(y)) if weighted else None
+
+    def run():
+        problem = Problem.of(X, y, categorical=categorical, sample_weight=weight, random_state=0)
+        boosting = ProjectedBoosting(problem, start="constant")
+        return [boosting.values(SOME).v, boosting.predict(SOME), boosting.predict(SOME, X)]
+
+    fast = run()
+    monkeypatch.setenv("SHAFF_PORTABLE", "1")
+    for found, expected in zip(run(), fast, strict=True):
+        assert found.tobytes() == expected.tobytes()
+
+
 def test_another_run_takes_the_choice_over(monkeypatch):
     """Also where the default is another, such as in another process."""
     X, y, _ = table()

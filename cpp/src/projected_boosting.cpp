@@ -402,8 +402,10 @@ class Replay {
     constexpr std::int32_t kPlaces[kMaxSlopes] = {0, 1, 2};
     const std::size_t n_train = rows_.n_train(), n_test = rows_.n_rows - n_train;
     const std::size_t n_slopes = fits_.rows.count();
+    ranges_.clear();
+    for (std::size_t c = 0; c < cells.count; ++c) ranges_.push_back(grams_[c].known_range());
     clipped_.resize(n_slopes * n_test);
-    loops_.clip(fits_.rows.block(cells.number + n_train, n_train, n_test), grams_.data(),
+    loops_.clip(fits_.rows.block(cells.number + n_train, n_train, n_test), ranges_.data(),
                 clipped_.data());
     fits_.held_out = {clipped_, std::span(no_values_).first(n_test),
                       std::span(kPlaces).first(n_slopes)};
@@ -622,6 +624,7 @@ class Replay {
     SlopeColumns rows, held_out;
     std::vector<CellFit> all, first, second;
   } fits_;
+  std::vector<CellRange> ranges_;
   std::vector<float> clipped_;  // of the held-out rows, a column after the other
   std::vector<Lanes> slope_sums_;
   std::vector<PairLanes> first_slopes_, second_slopes_;

@@ -16,8 +16,6 @@
 namespace shaff {
 namespace {
 
-constexpr std::size_t kTurns = 4;
-
 template <class Id>
 std::size_t cell_of(const SlopeBlock<Id>& rows, std::size_t i) {
   return rows.number ? rows.number[i] : 0;
@@ -64,12 +62,10 @@ void take_step(const SlopeBlock<Id>& rows, std::size_t i, const Lanes* steps, do
 }
 
 template <std::size_t K, class Id>
-void clip_row(const SlopeBlock<Id>& rows, std::size_t i, const CellGram* grams, float* out) {
-  const CellGram& gram = grams[cell_of(rows, i)];
+void clip_row(const SlopeBlock<Id>& rows, std::size_t i, const CellRange* ranges, float* out) {
+  const CellRange& range = ranges[cell_of(rows, i)];
   for (std::size_t k = 0; k < K; ++k) {
-    // A cell without rows has no step; its range is any.
-    const float low = gram.sums.at[0] > 0 ? gram.range.low.x[k] : 0.0f;
-    const float high = gram.sums.at[0] > 0 ? gram.range.high.x[k] : 0.0f;
+    const float low = range.low.x[k], high = range.high.x[k];
     const float x = rows.column[k][i] < low ? low : rows.column[k][i];
     out[k * rows.size + i] = high < x ? high : x;
   }
@@ -120,7 +116,7 @@ void add_four_residuals(const SlopeBlock<Id>& rows, std::size_t i, const double*
   for (std::size_t k = 0; k < kMaxSlopes; ++k)
     scaled.at[1 + k] = k < K ? _mm256_mul_pd(scale, values<K>(rows, k, i)) : _mm256_setzero_pd();
   const Four by_row = transposed(scaled);
-  for (std::size_t t = 0; t < kTurns; ++t) {
+  for (std::size_t t = 0; t < kTables; ++t) {
     double* sums = tables[t * count + rows.number[i + t]].at;
     if constexpr (K > 1)
       add_to(sums, by_row.at[t]);
@@ -173,7 +169,7 @@ void add_four_grams(const SlopeBlock<Id>& rows, std::size_t i, __m256d weight, C
   __m128 value[4] = {narrow_values<K>(rows, 0, i), narrow_values<K>(rows, 1, i),
                      narrow_values<K>(rows, 2, i), _mm_setzero_ps()};
   _MM_TRANSPOSE4_PS(value[0], value[1], value[2], value[3]);
-  for (std::size_t t = 0; t < kTurns; ++t) {
+  for (std::size_t t = 0; t < kTables; ++t) {
     CellGram& gram = tables[t * count + rows.number[i + t]];
     add_to(gram.sums.at, first.at[t]);
     add_to(gram.product, second.at[t]);
@@ -190,12 +186,12 @@ std::size_t add_fours_of_grams(const SlopeBlock<Id>& rows, const double* weight,
                                std::size_t count) {
   if (K == 0 || !rows.number) return 0;
   std::size_t i = 0;
-  for (; i + kTurns <= rows.size; i += kTurns) {
+  for (; i + kTables <= rows.size; i += kTables) {
     const __m256d four = _mm256_loadu_pd(weight + i);
     if (_mm256_movemask_pd(_mm256_cmp_pd(four, _mm256_setzero_pd(), _CMP_GT_OQ)) == 15)
       add_four_grams<K>(rows, i, four, tables, count);
     else
-      for (std::size_t t = 0; t < kTurns; ++t)
+      for (std::size_t t = 0; t < kTables; ++t)
         add_gram<K>(rows, i + t, weight[i + t], tables + t * count);
   }
   return i;
@@ -206,7 +202,7 @@ std::size_t add_fours_of_residuals(const SlopeBlock<Id>& rows, const double* wei
                                    const double* residual, Lanes* tables, std::size_t count) {
   if (K == 0 || !rows.number) return 0;
   std::size_t i = 0;
-  for (; i + kTurns <= rows.size; i += kTurns)
+  for (; i + kTables <= rows.size; i += kTables)
     add_four_residuals<K>(rows, i, weight, residual, tables, count);
   return i;
 }
@@ -240,8 +236,8 @@ std::size_t take_fours_of_steps(const SlopeBlock<Id>&, const Lanes*, double*) {
 // `add` gets the number of a table and a row, from row `i` on, of which four are in turn.
 template <class Add>
 void in_turns(std::size_t i, std::size_t n, Add add) {
-  for (; i + kTurns <= n; i += kTurns)
-    for (std::size_t t = 0; t < kTurns; ++t) add(t, i + t);
+  for (; i + kTables <= n; i += kTables)
+    for (std::size_t t = 0; t < kTables; ++t) add(t, i + t);
   for (; i < n; ++i) add(std::size_t{0}, i);
 }
 
@@ -287,9 +283,9 @@ void take_steps(const SlopeBlock<Id>& rows, const Lanes* steps, double* residual
 }
 
 template <class Id>
-void clip(const SlopeBlock<Id>& rows, const CellGram* grams, float* out) {
+void clip(const SlopeBlock<Id>& rows, const CellRange* ranges, float* out) {
   with_slopes(rows.n_slopes, [&]<std::size_t K>(Slopes<K>) {
-    for (std::size_t i = 0; i < rows.size; ++i) clip_row<K>(rows, i, grams, out);
+    for (std::size_t i = 0; i < rows.size; ++i) clip_row<K>(rows, i, ranges, out);
   });
 }
 

@@ -8,6 +8,7 @@ namespace shaff {
 
 struct Lanes;
 struct CellGram;
+struct CellRange;
 
 // Neighbouring rows: the numbers of their cells (null when there is one cell), and what they have
 // in the columns with slopes.
@@ -29,7 +30,7 @@ struct SlopeLoops {
                         Lanes* tables, std::size_t count);
   void (*take_steps)(const SlopeBlock<Id>&, const Lanes* steps, double* residual);
   // Brings what rows have within the ranges of their cells; `out` has a column after the other.
-  void (*clip)(const SlopeBlock<Id>&, const CellGram* grams, float* out);
+  void (*clip)(const SlopeBlock<Id>&, const CellRange* ranges, float* out);
 };
 
 // The fastest here.
