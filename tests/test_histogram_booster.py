@@ -111,7 +111,7 @@ def test_trees_on_some_of_the_columns_are_those_of_the_oracle(share, weights, sl
 
 @pytest.mark.parametrize("slope_ratio", [None, 1.0])
 def test_residuals_are_those_of_the_replay_on_all_columns(slope_ratio):
-    X, y, categorical, weight = table(3, weights=True)
+    X, y, categorical, weight = table(3, weights="whole")
     booster = HistogramBooster(0.3, 6, 5, 2.0, slope_ratio=slope_ratio)
     growing = growth(booster, X, y, categorical, weight)
     ensemble, start = growing.grow(8), y - np.average(y, weights=weight)

@@ -13,7 +13,7 @@ from shaff.datasets import experiment_2
 from shaff.subsets import Subsets
 from shaff.values.auto import LEAST_GAIN, LEAST_LARGEST_GAIN, earns_its_place, make_auto
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
-from shaff.values.mixing import Table, non_negative
+from shaff.values.mixing import Predictions, non_negative
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.smooth_values import MAX_ROWS_LEFT_OUT, SmoothValues
 from shaff.values.stack import SmoothRuns, StackedValues
@@ -104,7 +104,7 @@ def test_all_subsets_are_combined_as_one_by_one(n_outputs, shift):
     weight, fold_of = rng.integers(0, 3, 60).astype(float), rng.integers(-1, 4, 60)
     tables = np.stack([shift + noisy_copies(y - shift, rng) for _ in range(5)])
     tables[2, 1, :7] = np.nan
-    combined, weights = Table(tables, Outcome.of(y, weight)).combine(fold_of)
+    combined, weights = Predictions(tables, Outcome.of(y, weight)).combine(fold_of)
     for table, one, its_weights in zip(tables, combined, weights, strict=True):
         expected, expected_weights = stacked_by_hand(table, y, fold_of, weight)
         np.testing.assert_allclose(one, expected, atol=1e-8 * (1 + shift))
@@ -116,7 +116,7 @@ def test_further_rows_are_combined_by_all_rows():
     rng = np.random.default_rng(1)
     y = rng.standard_normal((50, 1))
     parts, new = noisy_copies(y, rng), rng.standard_normal((3, 7, 1))
-    mix = Table(parts[None], Outcome.of(y)).mix()
+    mix = Predictions(parts[None], Outcome.of(y)).mix()
     a, _ = nnls((parts - y.mean())[:, :, 0].T, (y - y.mean())[:, 0])
     np.testing.assert_allclose(mix.weights[0], a, atol=1e-7)
     expected = y.mean() + np.tensordot(a, new - y.mean(), axes=1)

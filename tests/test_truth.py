@@ -37,7 +37,7 @@ def test_noise_holds_no_finding():
     X, y = rng.normal(size=(200, 6)), rng.normal(size=200)
     for estimator in (None, "boosting"):
         result = ShapleyEffects(estimator, random_state=2).fit(X, y).result_
-        assert result.plain_explained_variance <= 1e-12
+        assert result.explained_variance <= 1e-12
         assert result.p_values.min() > 0.05
 
 
@@ -72,14 +72,14 @@ def test_published_systems_keep_the_sample_variance():
 # Boosting that looks twice -----------------------------------------------------------------------
 
 
-def test_a_small_booster_is_found_where_a_large_one_overfits_at_once():
+def test_a_rare_class_is_not_lost_among_noise():
     rng = RNG(0)
     X = rng.normal(size=(4000, 3))
     y = (rng.uniform(size=4000) < 1 / (1 + np.exp(5.5 - 2.2 * X[:, 0]))).astype(float)
     boosting = ProjectedBoosting(Problem.of(X, y, random_state=0))
     values = boosting.values(Subsets.from_indices([[0, 1, 2], [0]], 3))
-    assert boosting._booster.max_leaf_nodes < 10
-    assert values.plain[0] > values.plain[1] - 0.03
+    assert values.plain[0] > values.plain[1] - 0.04
+    assert values.plain[0] > 0.15
 
 
 def test_a_signal_without_main_effects_is_not_vetoed():
@@ -149,12 +149,18 @@ def test_the_default_averages_learners_and_splits():
     assert result.explained_variance > result.plain_explained_variance
 
 
-def test_many_rows_and_splits_are_boosted():
+def test_the_default_is_the_same_for_many_rows_and_for_splits():
+    X, y = wavy(5100)
+    assert ShapleyEffects(random_state=0).fit(X, y).result_.estimator == "stack"
+    X, y, splits = X[:300], y[:300], np.array_split(np.arange(300), 3)
+    cv = [(np.setdiff1d(np.arange(300), test), test) for test in splits]
+    assert ShapleyEffects(cv=cv, random_state=0).fit(X, y).result_.estimator == "stack"
+
+
+def test_one_split_leaves_no_rows_to_weigh_learners_by():
     X, y = wavy(100)
     splits = [(np.arange(50), np.arange(50, 100))]
     assert ShapleyEffects(cv=splits, random_state=0).fit(X, y).result_.estimator == "boosting"
-    X, y = wavy(5100)
-    assert ShapleyEffects(random_state=0).fit(X, y).result_.estimator == "boosting"
 
 
 def test_half_data_products_are_the_error_without_the_noise_of_the_steps():

@@ -166,9 +166,9 @@ def test_many_rows_keep_columns_that_only_tell_something_in_company():
     """A product of two columns that are null alone, beside lines, among 36: each fold is trained on
     more than 36 000 rows."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((46_000, 36)).round(1)
+    X = rng.standard_normal((55_000, 36)).round(1)
     y = X[:, :20].sum(axis=1) + X[:, 34] * X[:, 35] + rng.standard_normal(len(X))
-    few, many = (select_players(Problem.of(X[:n], y[:n]), [0]) for n in (20_000, 46_000))
+    few, many = (select_players(Problem.of(X[:n], y[:n]), [0]) for n in (20_000, 55_000))
     assert len(few.others) > 0
     assert len(many.others) == 0
 

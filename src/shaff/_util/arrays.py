@@ -37,3 +37,16 @@ def slices(n: int, size: int) -> list[slice]:
     [slice(0, 3, None), slice(3, 5, None)]
     """
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def count_rows(weight: FloatArray) -> bool:
+    """Whether weights count rows: whole numbers do, other weights have no unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.arrays import count_rows
+    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return np.array_equal(weight, np.round(weight))

@@ -5,20 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import fdtrc, ndtri
 
+from shaff._util.arrays import count_rows
 from shaff._util.typing import FloatArray, IntpArray
-
-
-def count_rows(weight: FloatArray) -> bool:
-    """Whether weights count rows: whole numbers do, other weights have no unit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff._util.statistics import count_rows
-    >>> count_rows(np.array([2.0, 1.0])), count_rows(np.array([0.5, 1.0]))
-    (True, False)
-    """
-    return np.array_equal(weight, np.round(weight))
 
 
 def n_rows_of(weight: FloatArray) -> float:

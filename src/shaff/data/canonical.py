@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shaff._util.statistics import count_rows
+from shaff._util.arrays import count_rows
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import Problem
 

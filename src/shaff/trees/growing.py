@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from shaff._util.statistics import count_rows, equal_means_p_value
+from shaff._util.arrays import count_rows
+from shaff._util.statistics import equal_means_p_value
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.work import in_blocks, run_tasks
 from shaff.errors import InputError

@@ -9,7 +9,7 @@ from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Game
 from shaff.subsets import Subsets
-from shaff.values.mixing import Table
+from shaff.values.mixing import Predictions
 from shaff.values.stack import Runs, StackedValues
 
 # Subsets that a part is tried on beside the full set: all players but one, for the first players
@@ -20,6 +20,8 @@ N_ALL_BUT_ONE, N_HALVES = 3, 2
 # Larger, and curves are lost that the effects need (`benchmarks.truth`); smaller, and all fits take
 # the time of the slowest (`benchmarks.pairs`).
 LEAST_GAIN, LEAST_LARGEST_GAIN = 0.15, 0.4
+# Rows from which on time is what counts: with fewer, less will do.
+CHEAP_ROWS = 2000
 
 
 def make_auto(problem: Problem) -> Game:
@@ -39,8 +41,8 @@ def earns_its_place(stack: StackedValues, probes: Subsets) -> bool:
     gain = _gains(stack, probes)
     by_probe, by_row = gain.mean(axis=1), gain.mean(axis=0)
     root = np.sqrt(len(by_row))
-    error = by_row.std() / root
-    pays = by_probe.mean() > LEAST_GAIN / root or by_probe.max() > LEAST_LARGEST_GAIN / root
+    error, cost = by_row.std() / root, min(1.0, len(by_row) / CHEAP_ROWS) / root
+    pays = by_probe.mean() > LEAST_GAIN * cost or by_probe.max() > LEAST_LARGEST_GAIN * cost
     return bool(pays and by_probe.mean() > error)
 
 
@@ -49,7 +51,7 @@ def _gains(stack: StackedValues, probes: Subsets) -> FloatArray:
     predictions = stack.part_means(probes)
     outcome = stack.outcome
     errors = [
-        ((outcome.y - Table(some, outcome).combine(stack.fold_of[0])[0]) ** 2).sum(axis=2)
+        ((outcome.y - Predictions(some, outcome).combine(stack.fold_of[0])[0]) ** 2).sum(axis=2)
         for some in (predictions[:, :-1], predictions)
     ]
     gain = outcome.weight / outcome.weight.mean() * (errors[0] - errors[1]) / outcome.variance

@@ -91,7 +91,7 @@ class Sums:
         return Mix(non_negative(gram, self.moment - across), centre + mean)
 
 
-class Table:
+class Predictions:
     """The predictions of all parts for some subsets, about a common centre.
 
     Parameters

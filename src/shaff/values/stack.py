@@ -20,7 +20,7 @@ from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
-from shaff.values.mixing import Mix, Table
+from shaff.values.mixing import Mix, Predictions
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
 from shaff.values.smooth.smooth_values import SmoothValues, leaves_folds
@@ -159,7 +159,7 @@ class StackedValues:
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Combined conditional means, shape (n_subsets, n_rows, n_outputs)."""
         if rows is None:
-            blocks = [Table(self.part_means(b), self.outcome) for b in _blocks(subsets)]
+            blocks = [Predictions(self.part_means(b), self.outcome) for b in _blocks(subsets)]
             return np.concatenate([self._average(table)[0] for table in blocks])
         new = np.stack([part.predict(subsets, rows) for part in self.parts], axis=1)
         mixes = zip(self._mixes(subsets), new, strict=True)
@@ -186,7 +186,7 @@ class StackedValues:
 
     def _evaluate(self, subsets: Subsets, influences: bool) -> Values:
         tables, noises = self._runs(subsets)
-        means = Table(tables.mean(axis=2), self.outcome)
+        means = Predictions(tables.mean(axis=2), self.outcome)
         stacked, weights = self._average(means)
         mix = means.mix()
         self._mix_of.update({key: mix[k : k + 1] for k, key in enumerate(subsets.keys())})
@@ -207,11 +207,11 @@ class StackedValues:
             return None
         out = np.empty((len(subsets), len(self.fold_of)))
         for r, fold_of in enumerate(self.fold_of):
-            means, _ = Table(tables[:, :, r], self.outcome).combine(fold_of)
+            means, _ = Predictions(tables[:, :, r], self.outcome).combine(fold_of)
             out[:, r] = self.outcome.values(subsets, (self.outcome.y - means) ** 2).v
         return out
 
-    def _average(self, table: Table) -> tuple[FloatArray, FloatArray]:
+    def _average(self, table: Predictions) -> tuple[FloatArray, FloatArray]:
         """Combination and weights as every division into folds has them, averaged: where an outlier
         falls would decide much."""
         found = [table.combine(fold_of) for fold_of in self.fold_of]

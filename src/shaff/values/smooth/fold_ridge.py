@@ -24,7 +24,7 @@ FEW_FEATURES = 48
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class Regressions:
     """A regression of each fold: slopes of shape (n_folds, n_features, n_outputs), and constants
     of shape (n_folds, n_outputs)."""
 
@@ -72,7 +72,7 @@ class Moments:
         """Number of features."""
         return int(self.centre.shape[1]) - self.n_outputs
 
-    def fit(self, penalty: float) -> Lines:
+    def fit(self, penalty: float) -> Regressions:
         """Ridge regressions of these rows; penalties are relative to their weight."""
         split = self.n_features
         slopes = np.zeros((len(self.weight), split, self.n_outputs))
@@ -82,9 +82,9 @@ class Moments:
             grams[:, diagonal, diagonal] += (penalty * self.weight)[:, None]
             slopes = _solve(grams, self.products[:, :split, split:])
         at_centre = np.einsum("kf,kfo->ko", self.centre[:, :split], slopes)
-        return Lines(slopes, self.centre[:, split:] - at_centre)
+        return Regressions(slopes, self.centre[:, split:] - at_centre)
 
-    def errors(self, lines: Lines) -> FloatArray:
+    def errors(self, lines: Regressions) -> FloatArray:
         """Summed squared error of each fold's regression in its rows here, shape (n_folds,)."""
         shape = len(self.weight), self.n_outputs, self.n_outputs
         minus = np.broadcast_to(-np.eye(self.n_outputs), shape)
@@ -188,7 +188,7 @@ class FoldRidge:
         blocks = [*self._blocks, FoldBlock(features, target, target.unmeasured)]
         self.moments = FoldMoments.of(blocks, target, target.y.shape[1])
 
-    def residuals(self, fold: int, inside: IntpArray, lines: Lines, at: int) -> FloatArray:
+    def residuals(self, fold: int, inside: IntpArray, lines: Regressions, at: int) -> FloatArray:
         """Residuals of the rows that a fold holds out, shape (n_rows, n_outputs)."""
         n_outputs = self.target.y.shape[1]
         # All features, most with slope 0: to read them takes less time than to copy some.
@@ -219,7 +219,7 @@ class FoldsLeftOut:
         self._ridge, self._sets = ridge, [(some, np.array(folds)) for some, folds in sets]
         self._set_of = {fold: k for k, (_, folds) in enumerate(sets) for fold in folds}
         self._taken: dict[tuple[str, int], Moments] = {}
-        self._fitted: dict[tuple[str, int, int], Lines] = {}
+        self._fitted: dict[tuple[str, int, int], Regressions] = {}
         self._errors: dict[int, FloatArray] = {}
         # The place of the best penalty over all folds.
         self.best = self._search(first_penalty, self._error)
@@ -255,14 +255,14 @@ class FoldsLeftOut:
         )
         return whole, whole**2 - first * second
 
-    def _halves(self, k: int, fold: int, place: int) -> list[Lines]:
+    def _halves(self, k: int, fold: int, place: int) -> list[Regressions]:
         """The regressions of both halves of a fold's training rows."""
         inside, moments, target = self._sets[k][0], self._ridge.moments, self._ridge.target
         at = np.array([fold - (target.n_folds - target.n_noise_folds)])
         halves = [part.take(at, inside) for part in (moments.first, moments.second)]
         return [half.fit(PENALTIES[self._tried[place]]) for half in halves]
 
-    def _lines(self, part: str, k: int, place: int) -> Lines:
+    def _lines(self, part: str, k: int, place: int) -> Regressions:
         """Regressions of a part of the training rows of the folds of a set."""
         key = part, k, place
         if key not in self._fitted:
