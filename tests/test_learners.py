@@ -23,7 +23,8 @@ SENTENCES = {
     ): (
         "Explains the predictions of Ridge on 300 rows, through a surrogate: the model, not the "
         "data.",
-        "The model is a blend of two kinds (linear and forest), averaged over two splits of the rows.",
+        "The model is a blend of two kinds (linear and forest), averaged over two splits of the "
+        "rows.",
     ),
     LearnerFacts(enough="constant"): ("No model predicts other rows better than their mean does.",),
     LearnerFacts(enough="linear"): (

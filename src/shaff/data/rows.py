@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.missing import is_missing
 from shaff._util.arrays import count_rows
+from shaff._util.missing import is_missing
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.remarks import Remark
 from shaff.data.table import MIN_ROWS, check_table, take_rows
