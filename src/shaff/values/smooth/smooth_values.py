@@ -25,6 +25,9 @@ from shaff.values.smooth.leave_out import Choice, LeaveOutTarget, choose
 # (`benchmarks.seeds`).
 MAX_KERNEL_ROWS = 1500
 KERNEL_GAIN = 0.95
+# Rows up to which each row is left out by itself. More take time (`benchmarks.pairs`), fewer are
+# predicted with a fifth of the rows less (`benchmarks.truth`).
+MAX_ROWS_LEFT_OUT = 2000
 # Place of the model of lines.
 LINES = 0
 # Subsets that models are tried on, with more players than a few.
@@ -43,8 +46,8 @@ class SmoothValues:
     Several models are fitted to a subset: lines; curves; curves with products of the pairs of
     columns that matter; with products of all pairs, or a product kernel where that is clearly
     better on all columns. A row's prediction is that of the model and penalty which predict the
-    rows of the other folds best. Whole weights are copies of a row, which are left out together,
-    as are the rows of one group.
+    rows of the other folds best. Whole weights are copies of a row, which are left out together.
+    With many rows, with row groups and with given splits, whole folds are left out.
 
     Parameters
     ----------
@@ -75,26 +78,34 @@ class SmoothValues:
         self._problem, self.n_players = problem, len(problem.players)
         seed = draw_seed(problem.seed)
         if leaves_folds(problem):
-            folds = problem.folds(problem.seed)
-            self._outcome = Outcome.held_out(problem, folds)
-            self._targets = [
-                LeaveOutTarget.by_folds(problem.y, problem.weight, folds, problem.row_groups, seed)
-            ]
+            self._leave_out_folds(problem, seed)
         else:
-            self._outcome = Outcome.left_out(problem)
-            given = [None] if fold_of is None else list(fold_of)
-            if problem.views is not None and fold_of is None:
-                given = [_fold_of(problem)]
-            self._targets = [
-                LeaveOutTarget.of(problem.y, problem.sample_weight, folds, seed) for folds in given
-            ]
+            self._leave_out_rows(problem, fold_of, seed)
         # Models and penalties of subsets, for rows that are predicted later.
         self._choice_of: dict[bytes, list[tuple[int, float]]] = {}
         with one_blas_thread:
             self.models = self._find_models(model, seed)
 
+    def _leave_out_folds(self, problem: Problem, seed: int) -> None:
+        folds = problem.folds(problem.seed)
+        self._outcome = Outcome.held_out(problem, folds)
+        self._targets = [
+            LeaveOutTarget.by_folds(problem.y, problem.weight, folds, problem.row_groups, seed)
+        ]
+
+    def _leave_out_rows(
+        self, problem: Problem, fold_of: Sequence[IntpArray] | None, seed: int
+    ) -> None:
+        self._outcome = Outcome.left_out(problem)
+        given = [None] if fold_of is None else list(fold_of)
+        if problem.views is not None and fold_of is None:
+            given = [_fold_of(problem)]
+        self._targets = [
+            LeaveOutTarget.of(problem.y, problem.sample_weight, folds, seed) for folds in given
+        ]
+
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Evaluate each subset; the correction takes off what each row's leverage adds."""
+        """Evaluate each subset; the correction takes off what the noise of the fits adds."""
         residuals, noise = self.left_out(subsets)
         errors, means = residuals**2, self._outcome.means_of(residuals)
         return self._outcome.values(subsets, errors, influences, errors - noise, means)
@@ -241,10 +252,6 @@ def _needed(errors: FloatArray, least: float) -> list[int]:
         if gains.max() <= least:
             return sorted(kept)
         kept.append(int(gains.argmax()))
-
-
-# Rows up to which each row is left out by itself.
-MAX_ROWS_LEFT_OUT = 2000
 
 
 def leaves_folds(problem: Problem) -> bool:
