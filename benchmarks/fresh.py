@@ -20,7 +20,7 @@ from shaff.subsets import Subsets
 from shaff.values.making import split_seeds
 from shaff.values.stack import make_stack
 
-# Past 5000 rows in all the learners would be other ones.
+# Past 5000 rows in all there would be fewer folds.
 MOST_ROWS = 5000
 NEXT_TO_NOTHING = 1e-9
 
