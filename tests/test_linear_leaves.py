@@ -161,7 +161,8 @@ def test_leaves_are_linear_unless_asked():
     make = default_booster.default_booster
     assert make(500).slope_ratio == default_booster.SLOPE_RATIO > 0
     assert make(500, slopes=False).slope_ratio is None
-    assert make(500).max_leaf_nodes == default_booster.LEAVES
+    assert make(500).max_leaf_nodes == default_booster.FEW_LEAVES
+    assert make(100_000).max_leaf_nodes == default_booster.MANY_LEAVES
     small = make(500, 0.4, 3)
     assert (small.learning_rate, small.max_leaf_nodes) == (0.4, 3)
 
