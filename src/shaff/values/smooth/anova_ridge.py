@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from shaff._util.threads import run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.values.smooth.basis import (
     PAIR_SCALE,
@@ -63,27 +64,55 @@ class Model(Protocol):
         """Predictions of a fit at other rows, shape (n_rows, n_outputs)."""
 
 
+class Columns(NamedTuple):
+    """The bases of all columns, and the functions of the rows that these were made from."""
+
+    bases: list[ColumnBasis]
+    functions: list[ColumnFunctions]
+
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        weight: FloatArray,
+        categorical: BoolArray,
+        by_column: int,
+        n_jobs: int | None = None,
+    ) -> Columns:
+        """Make the bases, at most ``by_column`` functions each, in threads."""
+        size = BasisSize.of(len(X))
+        tasks = [
+            (x, weight, bool(c), by_column, size) for x, c in zip(X.T, categorical, strict=True)
+        ]
+        found = run_in_threads(ColumnBasis.fit, tasks, n_jobs)
+        return cls([basis for basis, _ in found], [functions for _, functions in found])
+
+
 class AnovaFeatures:
     """The features of several models: lines, functions of one column, products of two columns.
 
     Parameters
     ----------
-    X : float array of shape (n, n_columns)
+    columns : Columns
     target : LeaveOutTarget
-    bases : list of ColumnBasis
     products : Products
+    n_jobs : int or None, default=None
+        Threads that sum over the rows of the folds.
     """
 
     def __init__(
-        self, X: FloatArray, target: LeaveOutTarget, bases: list[ColumnBasis], products: Products
+        self,
+        columns: Columns,
+        target: LeaveOutTarget,
+        products: Products,
+        n_jobs: int | None = None,
     ) -> None:
-        self.target, self._bases, self._products = target, bases, products
-        functions = self._functions(X)
-        self.kinds, self.owners = self._kinds_and_owners(functions)
-        features = self._features(functions)
-        self._centre = features @ target.weight / target.total
-        self.known = features - self._centre[:, None]
-        self.ridge = None if target.folds is None else FoldRidge(self.known, target)
+        self.target, self._bases, self._products = target, columns.bases, products
+        self.kinds, self.owners = self._kinds_and_owners(columns.functions)
+        self.known = self._features(columns.functions)
+        self._centre = self.known @ target.weight / target.total
+        self.known -= self._centre[:, None]
+        self.ridge = None if target.folds is None else FoldRidge(self.known, target, n_jobs)
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -92,10 +121,8 @@ class AnovaFeatures:
 
     def of(self, rows: FloatArray) -> FloatArray:
         """Features of other rows, shape (n_features, n_rows)."""
-        return self._features(self._functions(rows)) - self._centre[:, None]
-
-    def _functions(self, X: FloatArray) -> list[ColumnFunctions]:
-        return [basis.of(x) for basis, x in zip(self._bases, X.T, strict=True)]
+        functions = [basis.of(x) for basis, x in zip(self._bases, rows.T, strict=True)]
+        return self._features(functions) - self._centre[:, None]
 
     def _features(self, functions: list[ColumnFunctions]) -> FloatArray:
         lines = [f.line.T for f in functions]
@@ -141,7 +168,7 @@ class AnovaRidge:
 
     def __init__(self, features: AnovaFeatures, allowed: BoolArray) -> None:
         self._features, self.allowed = features, allowed
-        self._target = features.target
+        self.target = features.target
         # Where a search begins: what is best for all columns is near what is best for some.
         self._first_penalty = FIRST_PENALTY
         if features.ridge is not None:
@@ -156,13 +183,13 @@ class AnovaRidge:
         return FoldsLeftOut(ridge, self._sets(mask), self._first_penalty)
 
     def _leave_out_rows(self, mask: BoolArray) -> RowsLeftOut:
-        out = RowsLeftOut.empty(self._target)
+        out = RowsLeftOut.empty(self.target)
         for inside, folds in self._sets(mask):
-            rows = np.isin(self._target.fold_of, folds)
+            rows = np.isin(self.target.fold_of, folds)
             gram = self._features.gram[np.ix_(inside, inside)]
-            spectrum = Spectrum.of(self._features.known[inside], self._target, rows, gram)
-            out.fill(rows, leave_out(spectrum, self._target.take(rows)))
-        return out.within_others(self._target)
+            spectrum = Spectrum.of(self._features.known[inside], self.target, rows, gram)
+            out.fill(rows, leave_out(spectrum, self.target.take(rows)))
+        return out.within_others(self.target)
 
     def prepare(self, rows: FloatArray) -> FloatArray:
         """Features of other rows."""
@@ -171,17 +198,17 @@ class AnovaRidge:
     def fit(self, mask: BoolArray, penalty: float) -> FloatArray:
         """Slopes of all features, shape (n_features, n_outputs); the folds' features are taken in
         turn."""
-        out = np.zeros((self.allowed.shape[1], self._target.y.shape[1]))
+        out = np.zeros((self.allowed.shape[1], self.target.y.shape[1]))
         for inside, folds in self._sets(mask):
             gram = self._features.gram[np.ix_(inside, inside)]
-            slopes = ridge_slopes(self._features.known[inside], self._target, penalty, gram)
+            slopes = ridge_slopes(self._features.known[inside], self.target, penalty, gram)
             out[inside] += slopes * (len(folds) / len(self.allowed))
         return out
 
     def apply(self, fit: FloatArray, prepared: FloatArray) -> FloatArray:
         """Predictions at other rows."""
         used = np.flatnonzero(fit.any(axis=1))
-        return np.asarray(self._target.mean + prepared[used].T @ fit[used])
+        return np.asarray(self.target.mean + prepared[used].T @ fit[used])
 
     def _sets(self, mask: BoolArray) -> list[tuple[IntpArray, list[int]]]:
         """Features of a subset, with the folds that have these: mostly all have the same."""
@@ -215,38 +242,36 @@ class _Room:
 
 
 def anova_models(
-    X: FloatArray, target: LeaveOutTarget, categorical: BoolArray, views: BoolArray | None = None
+    X: FloatArray,
+    target: LeaveOutTarget,
+    categorical: BoolArray,
+    views: BoolArray | None = None,
+    n_jobs: int | None = None,
 ) -> list[AnovaRidge]:
     """Lines; curves; curves with the products of pairs that matter; with products of all pairs.
 
     Where pairs are few the last has them all, else the likeliest functions of each. Folds that
     may see some columns only (``views``) take as many decompositions: they do without the last.
     """
-    room, size = _Room.of(X, views), BasisSize.of(len(X))
-    bases = [
-        ColumnBasis(x, target.weight, bool(c), room.by_column, size)
-        for x, c in zip(X.T, categorical, strict=True)
-    ]
-    curves = AnovaFeatures(X, target, bases, Products.union([]))
-    seen = _seen(curves, views)
-    main = AnovaRidge(curves, curves.curves() & seen)
+    room = _Room.of(X, views)
+    columns = Columns.of(X, target.weight, categorical, room.by_column, n_jobs)
+    curves = AnovaFeatures(columns, target, Products.union([]), n_jobs)
+    main = AnovaRidge(curves, curves.curves() & _seen(curves, views))
     left = room.features - int(main.allowed.sum(axis=1).max())
-    products = Products.all(bases)
+    products = Products.all(columns.bases)
     sets = [
-        found_products(X, products, bases, left, target, main, views),
+        found_products(columns, products, left, main, views, n_jobs),
         [likeliest(products, left)] * target.n_folds if views is None else [],
     ]
-    return _models(
-        AnovaFeatures(
-            X, target, bases, Products.union([some for chosen in sets for some in chosen])
-        ),
-        sets,
-        views,
-    )
+    union = Products.union([some for chosen in sets for some in chosen])
+    return _models(AnovaFeatures(columns, target, union, n_jobs), sets, views, n_jobs)
 
 
 def _models(
-    features: AnovaFeatures, sets: list[list[Products]], views: BoolArray | None
+    features: AnovaFeatures,
+    sets: list[list[Products]],
+    views: BoolArray | None,
+    n_jobs: int | None,
 ) -> list[AnovaRidge]:
     """Models on shared features: lines, curves, and one for each set of products by fold."""
     seen = _seen(features, views)
@@ -254,7 +279,7 @@ def _models(
     for some in sets:
         if any(len(products) for products in some):
             marks.append(np.stack([features.with_products(p) for p in some]) & seen)
-    return [AnovaRidge(features, allowed) for allowed in marks]
+    return run_in_threads(AnovaRidge, [(features, allowed) for allowed in marks], n_jobs)
 
 
 def _seen(features: AnovaFeatures, views: BoolArray | None) -> BoolArray:
@@ -265,21 +290,23 @@ def _seen(features: AnovaFeatures, views: BoolArray | None) -> BoolArray:
 
 
 def found_products(
-    X: FloatArray,
+    columns: Columns,
     products: Products,
-    bases: list[ColumnBasis],
     room: int,
-    target: LeaveOutTarget,
     curves: AnovaRidge,
     views: BoolArray | None = None,
+    n_jobs: int | None = None,
 ) -> list[Products]:
     """Products of the pairs that matter, for each fold as the others see it."""
-    residuals = choose([curves.leave_out(np.ones(X.shape[1], dtype=bool))], target).residuals
-    factors = [b.of(x).pair for b, x in zip(bases, X.T, strict=True)]
-    out = []
-    for k, trained in enumerate(target.training):
+    target = curves.target
+    everything = np.ones(len(columns.bases), dtype=bool)
+    residuals = choose([curves.leave_out(everything)], target).residuals
+    factors = [functions.pair for functions in columns.functions]
+
+    def of_fold(fold: int, trained: BoolArray) -> Products:
         weight = np.where(trained & (target.fold_of >= 0), target.weight, 0.0)
-        own = products if views is None else products.of_columns(views[k])
+        own = products if views is None else products.of_columns(views[fold])
         found = pairs_that_matter(own, factors, residuals, weight, target.copies)
-        out.append(likeliest(own.take(found), room))
-    return out
+        return likeliest(own.take(found), room)
+
+    return run_in_threads(of_fold, list(enumerate(target.training)), n_jobs)

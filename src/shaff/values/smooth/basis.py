@@ -234,18 +234,35 @@ class ColumnBasis:
     """What is made of one column: its line, its functions, and its factors of products."""
 
     def __init__(
-        self, x: FloatArray, weight: FloatArray, categorical: bool, most: int, size: BasisSize
+        self,
+        column: NumericColumn | CategoryColumn,
+        functions: ColumnFunctions,
+        weight: FloatArray,
+        most: int,
+        size: BasisSize,
     ) -> None:
-        self._column = CategoryColumn(x, weight) if categorical else NumericColumn(x, weight, size)
-        line, main, pair = self._column.functions(x)
-        self._main = Axes.of(main, weight, most)
-        self._pair = Axes.of(pair, weight, size.factors)
-        self._line = Axes.of(line, weight, most)
+        self._column = column
+        self._main = Axes.of(functions.main, weight, most)
+        self._pair = Axes.of(functions.pair, weight, size.factors)
+        self._line = Axes.of(functions.line, weight, most)
         self.pair_variances = self._pair.variances
+
+    @classmethod
+    def fit(
+        cls, x: FloatArray, weight: FloatArray, categorical: bool, most: int, size: BasisSize
+    ) -> tuple[ColumnBasis, ColumnFunctions]:
+        """Return the basis of a column, and the functions of its own entries."""
+        column = CategoryColumn(x, weight) if categorical else NumericColumn(x, weight, size)
+        functions = column.functions(x)
+        basis = cls(column, functions, weight, most, size)
+        return basis, basis._in_axes(functions)
 
     def of(self, x: FloatArray) -> ColumnFunctions:
         """Functions of some entries, in their axes: those of the largest variance first."""
-        line, main, pair = self._column.functions(x)
+        return self._in_axes(self._column.functions(x))
+
+    def _in_axes(self, functions: ColumnFunctions) -> ColumnFunctions:
+        line, main, pair = functions
         return ColumnFunctions(
             line @ self._line.rotation, main @ self._main.rotation, pair @ self._pair.rotation
         )

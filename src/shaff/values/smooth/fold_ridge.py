@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from shaff._util.lapack import solve_positive
+from shaff._util.threads import run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff.values.smooth.leave_out import PENALTIES, LeaveOutTarget
 
@@ -144,14 +145,19 @@ class FoldMoments:
     second: Moments
 
     @classmethod
-    def of(cls, blocks: list[FoldBlock], target: LeaveOutTarget, n_outputs: int) -> FoldMoments:
-        """Sum over the rows of the folds."""
-        sums = [block.sums() for block in blocks[: target.n_folds]]
+    def of(
+        cls,
+        blocks: list[FoldBlock],
+        sums: list[tuple[FloatArray, FloatArray]],
+        target: LeaveOutTarget,
+        n_jobs: int | None = None,
+    ) -> FoldMoments:
+        """Moments from the sums over the rows that each fold holds out, by half."""
         if target.is_partition:
             total = [sum(halves[h] for halves in sums) for h in (0, 1)]
             training = [[total[h] - halves[h] for h in (0, 1)] for halves in sums]
         else:
-            training = _training_sums(blocks, target)
+            training = _training_sums(blocks, target, n_jobs)
         noisy = training[target.n_folds - target.n_noise_folds :]
         parts = (
             [first + second for first, second in sums],
@@ -159,17 +165,21 @@ class FoldMoments:
             [first for first, _ in noisy],
             [second for _, second in noisy],
         )
-        return cls(*(Moments.of(part, n_outputs) for part in parts))
+        n_outputs = target.y.shape[1]
+        return cls(*run_in_threads(Moments.of, [(part, n_outputs) for part in parts], n_jobs))
 
 
-def _training_sums(blocks: list[FoldBlock], target: LeaveOutTarget) -> list[list[FloatArray]]:
+def _training_sums(
+    blocks: list[FoldBlock], target: LeaveOutTarget, n_jobs: int | None
+) -> list[list[FloatArray]]:
     """Sums over the training rows of each fold, whatever these are, by half."""
     places = [*target.tests, target.unmeasured]
-    out = []
-    for train in target.training:
+
+    def of_fold(train: BoolArray) -> list[FloatArray]:
         parts = [b.sums(train[rows]) for b, rows in zip(blocks, places, strict=True)]
-        out.append([sum((part[h] for part in parts), np.zeros(())) for h in (0, 1)])
-    return out
+        return [sum((part[h] for part in parts), np.zeros(())) for h in (0, 1)]
+
+    return run_in_threads(of_fold, [(train,) for train in target.training], n_jobs)
 
 
 class FoldRidge:
@@ -180,13 +190,23 @@ class FoldRidge:
     features : float array of shape (n_features, n)
     target : LeaveOutTarget
         With folds.
+    n_jobs : int or None, default=None
+        Threads that sum over the rows.
     """
 
-    def __init__(self, features: FloatArray, target: LeaveOutTarget) -> None:
+    def __init__(
+        self, features: FloatArray, target: LeaveOutTarget, n_jobs: int | None = None
+    ) -> None:
         self.target, self._n_features = target, len(features)
-        self._blocks = [FoldBlock(features, target, rows) for rows in target.tests]
+
+        def read(rows: IntpArray) -> tuple[FoldBlock, tuple[FloatArray, FloatArray]]:
+            block = FoldBlock(features, target, rows)
+            return block, block.sums()
+
+        found = run_in_threads(read, [(rows,) for rows in target.tests], n_jobs)
+        self._blocks = [block for block, _ in found]
         blocks = [*self._blocks, FoldBlock(features, target, target.unmeasured)]
-        self.moments = FoldMoments.of(blocks, target, target.y.shape[1])
+        self.moments = FoldMoments.of(blocks, [sums for _, sums in found], target, n_jobs)
 
     def residuals(self, fold: int, inside: IntpArray, lines: Regressions, at: int) -> FloatArray:
         """Residuals of the rows that a fold holds out, shape (n_rows, n_outputs)."""

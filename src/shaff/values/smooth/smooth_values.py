@@ -18,7 +18,7 @@ from shaff.subsets import Subsets
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.anova_ridge import Model, anova_models
 from shaff.values.smooth.kernel import KernelRidge
-from shaff.values.smooth.leave_out import Choice, LeaveOutTarget, choose
+from shaff.values.smooth.leave_out import Choice, LeaveOutTarget, LeftOut, choose
 
 # The kernel costs several times as much: only for few rows, and if it lowers the error by this.
 # More rows take time (`benchmarks.pairs`); a bar nearer to 1 lets luck choose
@@ -164,20 +164,19 @@ class SmoothValues:
         """Return the models to choose from; the kernel replaces the last one, which also models
         interactions, if it is better."""
         X, target, categorical = self._problem.X, self._targets[0], self._problem.categorical
-        if self._problem.views is not None:
-            # The kernel knows no folds that see different columns.
-            return self._useful(anova_models(X, target, categorical, self._views(target)))
-        if model == "kernel":
+        views, n_jobs = self._problem.views, self._problem.n_jobs
+        if model == "kernel" and views is None:
             return [KernelRidge(X, target, categorical, seed)]
-        models = anova_models(X, target, categorical)
+        seen = None if views is None else self._views(target)
+        models = anova_models(X, target, categorical, seen, n_jobs)
+        # The kernel knows no folds, and none that see different columns.
+        is_plain = target.folds is None and views is None
+        if model == "anova" or len(X) > MAX_KERNEL_ROWS or not is_plain:
+            return self._useful(models)
         everything = np.ones(X.shape[1], dtype=bool)
-        choice = choose([model.leave_out(everything) for model in models], target)
-        if (
-            model == "anova"
-            or len(X) > MAX_KERNEL_ROWS
-            or choice.model == LINES
-            or target.folds is not None
-        ):
+        fits = run_in_threads(_leave_out, [(model, everything) for model in models], n_jobs)
+        choice = choose(fits, target)
+        if choice.model == LINES:
             return self._useful(models)
         kernel = KernelRidge(X, target, categorical, seed)
         bar = KERNEL_GAIN * choice.error(target)
@@ -240,6 +239,10 @@ class SmoothValues:
     def _average(choices: Sequence[Choice]) -> tuple[FloatArray, FloatArray]:
         residuals = np.mean([choice.residuals for choice in choices], axis=0)
         return residuals, np.mean([choice.noise for choice in choices], axis=0)
+
+
+def _leave_out(model: Model, mask: BoolArray) -> LeftOut:
+    return model.leave_out(mask)
 
 
 def _needed(errors: FloatArray, least: float) -> list[int]:
