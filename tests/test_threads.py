@@ -3,6 +3,7 @@
 import _thread
 import os
 import threading
+import time
 import warnings
 
 import joblib
@@ -13,6 +14,7 @@ from test_core import long_growth
 from shaff import ShapleyEffects, _core
 from shaff._util.threads import (
     FALSE_ALARM,
+    WORTH_SHARING,
     block_size,
     n_threads,
     recorder,
@@ -80,6 +82,7 @@ def test_calls_share_the_threads_of_a_pool_also_after_a_failure():
 
     def task(fails=False):
         both.wait(LONG)
+        work(WORTH_SHARING)
         if fails:
             raise ValueError("no")
         return threading.get_ident()
@@ -92,6 +95,28 @@ def test_calls_share_the_threads_of_a_pool_also_after_a_failure():
         assert len(own_threads()) == 2
     assert set(first) == set(second)
     assert own_threads() == []
+
+
+def work(seconds):
+    """Keep the processor busy."""
+    started = time.thread_time()
+    while time.thread_time() - started < seconds:
+        pass
+
+
+def test_tasks_that_are_known_to_be_short_are_done_where_they_are_asked_for():
+    def task(seconds):
+        work(seconds)
+        return threading.get_ident()
+
+    with thread_pool(2):
+        unknown = run_in_threads(task, [(0.0,), (0.0,)], 2)
+        short = run_in_threads(task, [(2 * WORTH_SHARING,), (0.0,)], 2)
+        long = run_in_threads(task, [(0.0,), (0.0,)], 2)
+    here = threading.get_ident()
+    assert here not in unknown
+    assert short == [here, here]
+    assert here not in long
 
 
 def test_a_pool_that_is_left_by_an_error_leaves_no_thread():

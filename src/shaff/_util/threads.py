@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,9 @@ FALSE_ALARM = "`sklearn.utils.parallel.delayed` should be used with"
 # What a task of several subsets takes besides, in the time that one more subset takes. Less, and
 # work is cut for threads that it does not pay for; more, and some have none (`benchmarks.chain`).
 PREPARATION = 3
+# Seconds of work in all tasks of a call from which on threads share it. Less, and handing tasks
+# over takes longer than they do; more, and cores wait (`benchmarks.cores`).
+WORTH_SHARING = 0.002
 # Seconds after which a waiting thread looks for Ctrl-C.
 LOOK_UP = 0.2
 
@@ -50,6 +54,8 @@ class _Call:
         self._running, self._n_taken, self._is_ended = set[int](), 0, False
         self._cancels: dict[int, Cancel] = {}
         self._changed = threading.Condition()
+        # What the tasks have taken so far, in seconds of processor time.
+        self.seconds = 0.0
         self._watch(cancel)
 
     def run(self, pool: ThreadPoolExecutor, n_threads: int) -> list[Any]:
@@ -105,13 +111,14 @@ class _Call:
             return number
 
     def _do(self, number: int) -> None:
-        error = None
+        error, started = None, time.thread_time()
         try:
             self._found[number] = self._function(*self._tasks[number])
         except BaseException as raised:
             error = raised
         with self._changed:
             self._running.remove(number)
+            self.seconds += time.thread_time() - started
             if error is not None:
                 self._errors[number] = error
             if self._errors and min(self._errors) < min(self._running, default=len(self._tasks)):
@@ -136,8 +143,44 @@ class _Call:
                 pass
 
 
+class _Pool:
+    """The threads of a fit, and how long the tasks of its functions take."""
+
+    def __init__(self, size: int) -> None:
+        # Begun as they are needed; other libraries keep to threads in them as well.
+        start = partial(parallel_config, backend="threading")
+        self.executor = ThreadPoolExecutor(size, "shaff", start)
+        # Seconds of a task when the function was last called, by its code.
+        self._seconds: dict[Any, float] = {}
+
+    def run(
+        self, function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None, n_threads: int
+    ) -> list[Any]:
+        """Run the tasks in threads, or here where they are known to be short.
+
+        Where they run changes nothing but time.
+        """
+        code = _code_of(function)
+        if self._seconds.get(code, np.inf) * len(tasks) < WORTH_SHARING:
+            started = time.thread_time()
+            found = _run_here(function, tasks, cancel)
+            seconds = time.thread_time() - started
+        else:
+            call = _Call(function, tasks, cancel)
+            found = call.run(self.executor, n_threads)
+            seconds = call.seconds
+        self._seconds[code] = seconds / len(tasks)
+        return found
+
+
+def _code_of(function: Callable[..., Any]) -> Any:
+    """What bound methods, closures and partial functions of one definition have in common."""
+    inner = function.func if isinstance(function, partial) else function
+    return getattr(inner, "__code__", getattr(inner, "__qualname__", type(inner)))
+
+
 _own = _Own()
-_pool: ContextVar[ThreadPoolExecutor | None] = ContextVar("pool", default=None)
+_pool: ContextVar[_Pool | None] = ContextVar("pool", default=None)
 # What runs the tasks of a call in place of threads, so that they can be measured.
 recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
@@ -216,17 +259,13 @@ def thread_pool(n_jobs: int | None) -> Iterator[None]:
     >>> [thread for thread in threading.enumerate() if thread.name.startswith("shaff")]
     []
     """
-    with _new_pool(n_threads(n_jobs)) as pool:
+    pool = _Pool(n_threads(n_jobs))
+    with pool.executor:
         token = _pool.set(pool)
         try:
             yield
         finally:
             _pool.reset(token)
-
-
-def _new_pool(size: int) -> ThreadPoolExecutor:
-    """Threads, begun as they are needed, in which other libraries keep to threads as well."""
-    return ThreadPoolExecutor(size, "shaff", partial(parallel_config, backend="threading"))
 
 
 def run_in_threads(
@@ -268,8 +307,10 @@ def run_in_threads(
     if n <= 1:
         return _run_here(function, tasks, cancel)
     bound = _pool.get()
-    with _no_false_alarms(), _new_pool(n) if bound is None else nullcontext(bound) as pool:
-        return _Call(function, tasks, cancel).run(pool, n)
+    with _no_false_alarms(), thread_pool(n) if bound is None else nullcontext():
+        pool = _pool.get()
+        assert pool is not None
+        return pool.run(function, tasks, cancel, n)
 
 
 def _run_here(function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None) -> list[Any]:
