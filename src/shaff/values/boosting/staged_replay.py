@@ -192,12 +192,10 @@ def replay_stages(
     parts = slices(len(masks), block_size(len(masks), len(models), n_jobs, BLOCK_SUBSETS))
     blocks = [BlockReplay(models, masks[p], len(stages), products, one_value) for p in parts]
     for stage, (done, end) in enumerate(zip([0, *stages], stages, strict=False)):
-        tasks = [
-            (fold, stage, range(done, end), shrinkage, cancel)
-            for block in blocks
-            if not block.is_done
-            for fold in block.folds
-        ]
+        folds = [fold for block in blocks if not block.is_done for fold in block.folds]
+        # What takes longest is begun first, so that no thread is left alone with it at the end.
+        folds.sort(key=lambda fold: fold.products is None)
+        tasks = [(fold, stage, range(done, end), shrinkage, cancel) for fold in folds]
         run_in_threads(FoldReplay.advance, tasks, n_jobs, cancel)
         for block in blocks:
             block.end_stage(stage)

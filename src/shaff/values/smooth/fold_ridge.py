@@ -119,14 +119,14 @@ class FoldBlock:
         np.take(features, rows, axis=1, out=self.values[1 : 1 + len(features)])
         self.values[1 + len(features) :] = target.y[rows].T
         self._weight = target.weight[rows]
-        self._n_first = int(target.in_first[rows].sum())
+        n_first = int(target.in_first[rows].sum())
+        self._halves = slice(n_first), slice(n_first, None)
 
-    def sums(self, used: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Weighted sums of products over each half, of all rows or some."""
-        weight = self._weight if used is None else self._weight * used
-        halves = slice(self._n_first), slice(self._n_first, None)
-        first, second = (_weighted_gram(self.values[:, half], weight[half]) for half in halves)
-        return first, second
+    def sums(self, half: int, used: BoolArray | None = None) -> FloatArray:
+        """Weighted sums of products over one half, of all its rows or some."""
+        rows = self._halves[half]
+        weight = self._weight[rows] if used is None else self._weight[rows] * used[rows]
+        return _weighted_gram(self.values[:, rows], weight)
 
 
 def _weighted_gram(rows: FloatArray, weight: FloatArray) -> FloatArray:
@@ -148,14 +148,16 @@ class FoldMoments:
     def of(
         cls,
         blocks: list[FoldBlock],
-        sums: list[tuple[FloatArray, FloatArray]],
         target: LeaveOutTarget,
         n_jobs: int | None = None,
     ) -> FoldMoments:
-        """Moments from the sums over the rows that each fold holds out, by half."""
+        """Sum over the rows of the folds; the last block has the rows that no fold holds out."""
+        tasks = [(block, half) for block in blocks[: target.n_folds] for half in (0, 1)]
+        halves = run_in_threads(FoldBlock.sums, tasks, n_jobs)
+        sums = list(zip(halves[::2], halves[1::2], strict=True))
         if target.is_partition:
-            total = [sum(halves[h] for halves in sums) for h in (0, 1)]
-            training = [[total[h] - halves[h] for h in (0, 1)] for halves in sums]
+            total = [sum(fold[h] for fold in sums) for h in (0, 1)]
+            training = [[total[h] - fold[h] for h in (0, 1)] for fold in sums]
         else:
             training = _training_sums(blocks, target, n_jobs)
         noisy = training[target.n_folds - target.n_noise_folds :]
@@ -175,11 +177,13 @@ def _training_sums(
     """Sums over the training rows of each fold, whatever these are, by half."""
     places = [*target.tests, target.unmeasured]
 
-    def of_fold(train: BoolArray) -> list[FloatArray]:
-        parts = [b.sums(train[rows]) for b, rows in zip(blocks, places, strict=True)]
-        return [sum((part[h] for part in parts), np.zeros(())) for h in (0, 1)]
+    def of_fold(train: BoolArray, half: int) -> FloatArray:
+        parts = (b.sums(half, train[rows]) for b, rows in zip(blocks, places, strict=True))
+        return sum(parts, np.zeros(()))
 
-    return run_in_threads(of_fold, [(train,) for train in target.training], n_jobs)
+    tasks = [(train, half) for train in target.training for half in (0, 1)]
+    found = run_in_threads(of_fold, tasks, n_jobs)
+    return [list(fold) for fold in zip(found[::2], found[1::2], strict=True)]
 
 
 class FoldRidge:
@@ -198,15 +202,10 @@ class FoldRidge:
         self, features: FloatArray, target: LeaveOutTarget, n_jobs: int | None = None
     ) -> None:
         self.target, self._n_features = target, len(features)
-
-        def read(rows: IntpArray) -> tuple[FoldBlock, tuple[FloatArray, FloatArray]]:
-            block = FoldBlock(features, target, rows)
-            return block, block.sums()
-
-        found = run_in_threads(read, [(rows,) for rows in target.tests], n_jobs)
-        self._blocks = [block for block, _ in found]
-        blocks = [*self._blocks, FoldBlock(features, target, target.unmeasured)]
-        self.moments = FoldMoments.of(blocks, [sums for _, sums in found], target, n_jobs)
+        tasks = [(features, target, rows) for rows in (*target.tests, target.unmeasured)]
+        blocks = run_in_threads(FoldBlock, tasks, n_jobs)
+        self._blocks = blocks[:-1]
+        self.moments = FoldMoments.of(blocks, target, n_jobs)
 
     def residuals(self, fold: int, inside: IntpArray, lines: Regressions, at: int) -> FloatArray:
         """Residuals of the rows that a fold holds out, shape (n_rows, n_outputs)."""
