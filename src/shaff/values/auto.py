@@ -19,7 +19,10 @@ N_ALL_BUT_ONE, N_HALVES = 3, 2
 # the number of rows, as the error of v falls with it.
 # Larger, and curves are lost that the effects need (`benchmarks.truth`); smaller, and all fits take
 # the time of the slowest (`benchmarks.pairs`).
-LEAST_GAIN, LEAST_LARGEST_GAIN = 0.15, 0.4
+LEAST_GAIN, LEAST_LARGEST_GAIN = 0.1, 0.25
+# The gain of one subset, in its standard errors, that is sure whatever the others lose: the largest
+# of a few that are nothing but luck is hardly ever above it.
+SURE = 3.0
 # Rows from which on time is what counts: with fewer, less will do.
 CHEAP_ROWS = 2000
 
@@ -37,13 +40,15 @@ def make_auto(problem: Problem) -> Game:
 
 def earns_its_place(stack: StackedValues, probes: Subsets) -> bool:
     """Whether the last part of a stack adds enough to the others, out of sample: more than its
-    standard error, and enough to be worth its time."""
+    standard error, on average or clearly so to one subset, and enough to be worth its time."""
     gain = _gains(stack, probes)
     by_probe, by_row = gain.mean(axis=1), gain.mean(axis=0)
     root = np.sqrt(len(by_row))
-    error, cost = by_row.std() / root, min(1.0, len(by_row) / CHEAP_ROWS) / root
+    cost = min(1.0, len(by_row) / CHEAP_ROWS) / root
     pays = by_probe.mean() > LEAST_GAIN * cost or by_probe.max() > LEAST_LARGEST_GAIN * cost
-    return bool(pays and by_probe.mean() > error)
+    sure = by_probe.mean() > by_row.std() / root
+    sure |= (by_probe > SURE * gain.std(axis=1) / root).any()
+    return bool(pays and sure)
 
 
 def _gains(stack: StackedValues, probes: Subsets) -> FloatArray:
