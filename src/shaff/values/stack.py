@@ -20,6 +20,8 @@ from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.link.linked_values import LinkedValues
+from shaff.values.link.links import Link
 from shaff.values.mixing import Mix, Predictions
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
@@ -291,6 +293,11 @@ class Runs:
         """Ridge regressions on the columns as they are."""
         problems = [replace(self.problem, seed=seed) for seed in self.seeds]
         return AveragedValues("linear", [RidgeValues(problem) for problem in problems])
+
+    def linked(self, link: Link) -> Part:
+        """Regressions on curves through a link, on the same splits."""
+        problems = [replace(self.problem, seed=seed) for seed in self.seeds]
+        return AveragedValues(link.words, [LinkedValues(problem, link) for problem in problems])
 
     def stacked(self, parts: Sequence[Part]) -> StackedValues:
         """Stack parts that are made on these splits."""

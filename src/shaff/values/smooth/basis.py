@@ -243,6 +243,11 @@ class ColumnBasis:
         self._line = Axes.of(line, weight, most)
         self.pair_variances = self._pair.variances
 
+    @property
+    def n_functions(self) -> int:
+        """Number of functions of the column."""
+        return len(self._main.variances)
+
     def of(self, x: FloatArray) -> ColumnFunctions:
         """Functions of some entries, in their axes: those of the largest variance first."""
         line, main, pair = self._column.functions(x)
