@@ -1,5 +1,5 @@
-"""What ``estimator="auto"`` takes: boosting, and beside it smooth curves, and curves through a link,
-where these earn their place."""
+"""What ``estimator="auto"`` takes: boosting, and smooth curves and curves through a link beside it
+where they earn their place."""
 
 from __future__ import annotations
 

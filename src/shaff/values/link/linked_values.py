@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,28 +14,35 @@ from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.protocols import Values
 from shaff.subsets import Subsets
-from shaff.values.link.fold_fits import FoldFits, Folds
+from shaff.values.link.fold_fits import Fits, FoldFits
 from shaff.values.link.links import Link
+from shaff.values.noise import spread_noise
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.basis import (
     PAIR_SCALE,
     BasisSize,
     ColumnBasis,
+    ColumnFunctions,
     Products,
     likeliest,
     pairs_that_matter,
 )
 from shaff.values.smooth.leave_out import LeaveOutTarget
 
-# Functions of a column, factors of its products, and features in all. A link needs few, as it
-# bends the curves: fewer lose waves, more take time (`benchmarks.truth`, case count).
-MAX_FUNCTIONS, MAX_FACTORS, MAX_FEATURES = 7, 3, 150
+# Waves of a column, and factors of its products; of the functions as many as these. A link needs
+# few, as it bends the curves: fewer lose waves, more take time (`benchmarks.truth`, case count).
+SIZE = BasisSize(waves=8, score_waves=8, pair_waves=4, pair_score_waves=4, factors=3)
+MAX_FUNCTIONS, MAX_FEATURES = 10, 150
+# Quantiles of a column that shape its functions: more take time only.
+N_QUANTILES = 1000
 # Functions of single columns never take more than this share.
 MAIN_SHARE = 0.7
 # Relative to what the rows know of a feature; from the first on as long as the error falls.
-PENALTIES = np.logspace(-1, -5, 9)
+PENALTIES = np.logspace(-1, -5, 7)
 # The penalty of the curves that pairs are looked for beside.
 CURVES_PENALTY = 1e-3
+# Folds beyond which there are no linked values: each has a system of its own.
+MAX_FOLDS = 20
 
 
 class LinkedFeatures:
@@ -42,32 +50,85 @@ class LinkedFeatures:
 
     Parameters
     ----------
-    X : float array of shape (n, n_columns)
-    weight : float array of shape (n,)
-    categorical : bool array of shape (n_columns,)
+    bases : list of ColumnBasis
+    products : Products
     """
 
-    def __init__(self, X: FloatArray, weight: FloatArray, categorical: BoolArray) -> None:
-        size = replace(BasisSize.of(len(X)), factors=MAX_FACTORS)
-        room = int(np.clip(MAIN_SHARE * MAX_FEATURES / X.shape[1], 1, MAX_FUNCTIONS))
-        self.bases = [
-            ColumnBasis(x, weight, bool(c), room, size)
-            for x, c in zip(X.T, categorical, strict=True)
-        ]
-        self.products = Products.union([])
+    def __init__(self, bases: list[ColumnBasis], products: Products) -> None:
+        self._bases, self.products = bases, products
 
     def of(self, X: FloatArray) -> FloatArray:
         """Features of some rows, shape (n_features, n_rows)."""
-        functions = [basis.of(x) for basis, x in zip(self.bases, X.T, strict=True)]
-        products = PAIR_SCALE * self.products.values([f.pair for f in functions])
-        return np.vstack([np.ones(len(X)), *(f.main.T for f in functions), products])
+        return self.of_functions(functions_of(self._bases, X))
 
+    def of_functions(self, functions: list[ColumnFunctions]) -> FloatArray:
+        """Features of some rows by the functions of their columns."""
+        products = PAIR_SCALE * self.products.values([f.pair for f in functions])
+        one = np.ones(len(functions[0].main))
+        return np.vstack([one, *(f.main.T for f in functions), products])
+
+    @cached_property
     def owners(self) -> IntpArray:
         """The two columns of each feature but the first, shape (2, n_features - 1)."""
-        sizes = [basis.n_functions for basis in self.bases]
+        sizes = [basis.n_functions for basis in self._bases]
         main = np.repeat(np.arange(len(sizes)), sizes)
         first = np.concatenate([main, self.products.first])
         return np.stack([first, np.concatenate([main, self.products.second])])
+
+
+def functions_of(bases: list[ColumnBasis], X: FloatArray) -> list[ColumnFunctions]:
+    """What the bases make of the columns of some rows."""
+    return [basis.of(x) for basis, x in zip(bases, X.T, strict=True)]
+
+
+def _bases(problem: Problem) -> list[ColumnBasis]:
+    room = int(np.clip(MAIN_SHARE * MAX_FEATURES / problem.X.shape[1], 1, MAX_FUNCTIONS))
+    alike = np.ones(N_QUANTILES)
+    columns = zip(problem.X.T, problem.categorical, strict=True)
+    return [
+        ColumnBasis(_quantiles(x, problem.weight), alike, bool(c), room, SIZE) for x, c in columns
+    ]
+
+
+def _quantiles(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Entries of a column that stand for all, missing ones by their share."""
+    order = np.argsort(x, kind="stable")
+    upto = np.cumsum(weight[order])
+    wanted = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES * upto[-1]
+    return np.asarray(x[order[np.searchsorted(upto, wanted)]])
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The fits that are made side by side: one a fold; then, for the last folds, which tell the
+    noise of a fit, one of each half of their training rows.
+
+    Parameters
+    ----------
+    target : LeaveOutTarget
+        With folds.
+    """
+
+    target: LeaveOutTarget
+
+    @property
+    def n_noisy(self) -> int:
+        """Number of folds that tell the noise of a fit."""
+        return self.target.n_noise_folds
+
+    @cached_property
+    def fold_of_fit(self) -> IntpArray:
+        """The fold of each fit."""
+        folds = np.arange(self.target.n_folds)
+        noisy = folds[len(folds) - self.n_noisy :]
+        return np.concatenate([folds, noisy, noisy])
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weights of the rows in each fit, shape (n_fits, n_rows)."""
+        whole = np.stack([np.where(rows, self.target.weight, 0.0) for rows in self.target.training])
+        noisy, first = whole[len(whole) - self.n_noisy :], self.target.in_first
+        return np.concatenate([whole, np.where(first, noisy, 0.0), np.where(first, 0.0, noisy)])
 
 
 class LinkedValues:
@@ -96,22 +157,39 @@ class LinkedValues:
     >>> y = rng.poisson(np.exp(3 + X[:, 0]))
     >>> linked = LinkedValues(Problem.of(X, y, random_state=0), LogLink())
     >>> linked.values(Subsets.from_indices([[0], [1]], 2)).v.round(1).tolist()
-    [0.9, -0.0]
+    [0.9, 0.0]
     """
 
     def __init__(self, problem: Problem, link: Link) -> None:
         self._problem, self._link, self.n_players = problem, link, len(problem.players)
-        self._folds = problem.folds(problem.seed)
-        self._outcome = Outcome.held_out(problem, self._folds)
+        folds = problem.folds(problem.seed)
+        self._outcome, seed = Outcome.held_out(problem, folds), draw_seed(problem.seed)
+        self._target = LeaveOutTarget.by_folds(
+            problem.y, problem.weight, folds, problem.row_groups, seed
+        )
+        self._training = Training(self._target)
+        self._visible = np.stack([problem.visible(fold.train) for fold in folds])
         # The fits of subsets, for rows that are predicted later.
         self._slopes_of: dict[bytes, FloatArray] = {}
         with one_blas_thread:
             self._prepare()
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
-        """Evaluate each subset."""
-        errors = (self._problem.y[None] - self.predict(subsets)) ** 2
-        return self._outcome.values(subsets, errors, influences)
+        """Evaluate each subset; the correction takes off what the noise of the fits adds."""
+        (means,), noise = self.runs_and_noise(subsets)
+        errors = (self._problem.y - means) ** 2
+        kept = means[:, self._outcome.sample]
+        return self._outcome.values(subsets, errors, influences, errors - noise, kept)
+
+    def runs_and_noise(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+        """Held-out predictions, shape (1, n_subsets, n_rows, 1), and what the noise of the fits
+        adds to their squared errors, shape (n_subsets, n_rows, 1)."""
+        with one_blas_thread:
+            tasks = [(inside,) for inside in self._features_of(subsets)]
+            found = run_in_threads(self._held_out, tasks, self._problem.n_jobs)
+        return np.stack([means for means, _ in found])[None], np.stack(
+            [noise for _, noise in found]
+        )
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means, shape (n_subsets, n_rows, 1).
@@ -119,107 +197,131 @@ class LinkedValues:
         Rows of the data are predicted by the fold that held them out, other rows by the mean of
         the folds.
         """
+        if rows is None:
+            return np.asarray(self.runs_and_noise(subsets)[0][0])
         with one_blas_thread:
-            if rows is None:
-                tasks = [(inside,) for inside in self._features_of(subsets)]
-                return np.stack(run_in_threads(self._held_out, tasks, self._problem.n_jobs))
             new = self._features.of(np.asarray(rows, dtype=np.float64))
             tasks = [(inside, new) for inside in self._features_of(subsets)]
             return np.stack(run_in_threads(self._elsewhere, tasks, self._problem.n_jobs))
 
-    def _held_out(self, inside: IntpArray) -> FloatArray:
-        return self._predict_held_out(inside, self._fit(inside))
+    def _held_out(self, inside: IntpArray) -> tuple[FloatArray, FloatArray]:
+        """Predictions of the rows without their folds, and their noise."""
+        slopes = self._fit(inside)
+        means = self._means_without(inside, slopes)
+        return means, self._noise(inside, slopes, means)
 
     def _elsewhere(self, inside: IntpArray, features: FloatArray) -> FloatArray:
         """Predictions of other rows."""
         known = self._slopes_of.get(inside.tobytes())
         slopes = self._fit(inside) if known is None else known
-        means = self._means(slopes @ features[inside], np.arange(len(slopes)))
-        return self._link.outcome(means.mean(axis=0))[:, None]
+        each = [self._means(k, slopes[k], features[inside]) for k in range(self._target.n_folds)]
+        return np.asarray(np.mean(each, axis=0))[:, None]
 
     def _fit(self, inside: IntpArray) -> FloatArray:
-        slopes = self._fits.fit(inside, self.penalties)
-        self._slopes_of[inside.tobytes()] = slopes
+        slopes = self._fits.fit(inside, self.penalties[self._training.fold_of_fit])
+        self._slopes_of[inside.tobytes()] = slopes[: self._target.n_folds]
         return slopes
 
-    def _predict_held_out(self, inside: IntpArray, slopes: FloatArray) -> FloatArray:
+    def _means_without(self, inside: IntpArray, slopes: FloatArray) -> FloatArray:
+        """Predictions of the rows without their folds; NaN for rows that are not measured."""
         out = np.full(self._problem.y.shape, np.nan)
-        for k, fold in enumerate(self._folds):
-            features = self._fits.folds.features[inside[:, None], fold.test]
-            out[fold.test, 0] = self._link.outcome(self._means(slopes[k] @ features, k))
+        for k, rows in enumerate(self._target.tests):
+            out[rows, 0] = self._means(k, slopes[k], self._features_at(inside, rows))
         return out
 
-    def _means(self, predictor: FloatArray, folds: int | IntpArray) -> FloatArray:
-        """Means, no larger than any response that a fold was trained on."""
-        largest = np.asarray(self._largest[folds])
-        return np.asarray(np.minimum(self._link.mean(predictor), largest[..., None]))
+    def _noise(self, inside: IntpArray, slopes: FloatArray, means: FloatArray) -> FloatArray:
+        """What noise adds to squared errors: the noise in the fits of two halves is independent, so
+        that on average the product of their residuals has none."""
+        y, target = self._problem.y, self._target
+        out, squares = np.full(y.shape, np.nan), (y - means) ** 2
+        n, n_noisy = target.n_folds, self._training.n_noisy
+        for k in range(n - n_noisy, n):
+            rows = target.tests[k]
+            features = self._features_at(inside, rows)
+            halves = (self._means(k, slopes[at], features) for at in (k + n_noisy, k + 2 * n_noisy))
+            first, second = (y[rows, 0] - half for half in halves)
+            out[rows, 0] = squares[rows, 0] - first * second
+        measured = target.fold_of >= 0
+        noise = np.zeros(y.shape)
+        noise[measured] = spread_noise(out[measured], squares[measured], target.weight[measured])
+        return noise
+
+    def _features_at(self, inside: IntpArray, rows: IntpArray) -> FloatArray:
+        return self._fits.features[inside[:, None], rows]
+
+    def _means(self, fold: int, slopes: FloatArray, features: FloatArray) -> FloatArray:
+        """Means in the unit of y, none larger than any response that the fold was trained on."""
+        mean = self._link.mean(slopes @ features)
+        return self._link.outcome(np.minimum(mean, self._largest[fold]))
 
     def _features_of(self, subsets: Subsets) -> list[IntpArray]:
         """Places of the features of each subset, that of the constant first."""
         masks = subsets.to_columns(self._problem.players, self._problem.X.shape[1]).masks()
-        own = [mask[self._owners].all(axis=0) for mask in masks]
+        own = [mask[self._features.owners].all(axis=0) for mask in masks]
         return [np.append(0, 1 + np.flatnonzero(some)) for some in own]
 
     def _prepare(self) -> None:
         """Find pairs and penalties, on all columns."""
         problem = self._problem
-        target = LeaveOutTarget.by_folds(
-            problem.y, problem.weight, self._folds, problem.row_groups, draw_seed(problem.seed)
-        )
-        weight = np.stack([np.where(trained, problem.weight, 0.0) for trained in target.training])
-        response = self._link.response(problem.y[:, 0])
-        self._largest = np.where(weight > 0, response, -np.inf).max(axis=1)
-        self._features = LinkedFeatures(problem.X, problem.weight, problem.categorical)
-        self._fit_all(response, weight, None, CURVES_PENALTY)
-        chosen = self._products(target)
-        self._features.products = Products.union(chosen)
-        self._fit_all(response, weight, chosen, PENALTIES[0])
+        self._response = self._link.response(problem.y[:, 0])
+        trained = self._training.weight[: self._target.n_folds] > 0
+        self._largest = np.where(trained, self._response, -np.inf).max(axis=1)
+        bases = _bases(problem)
+        functions = functions_of(bases, problem.X)
+        none = [Products.union([])] * self._target.n_folds
+        self._fit_all(bases, functions, none, CURVES_PENALTY)
+        self._fit_all(bases, functions, self._products(bases, functions), PENALTIES[0])
         self.penalties = self._choose_penalties()
 
     def _fit_all(
-        self, response: FloatArray, weight: FloatArray, chosen: list[Products] | None, penalty: float
+        self,
+        bases: list[ColumnBasis],
+        functions: list[ColumnFunctions],
+        chosen: list[Products],
+        penalty: float,
     ) -> None:
-        """Fit all features, of which folds may see some."""
-        features = self._features
-        folds = Folds(features.of(self._problem.X), response, weight, self._link)
-        self._owners = features.owners()
-        seen = np.stack([self._problem.visible(fold.train) for fold in self._folds])
-        allowed = seen[:, self._owners].all(axis=1)
-        if chosen is not None and len(features.products):
-            inside = np.stack([features.products.among(some) for some in chosen])
-            allowed[:, -len(features.products) :] &= inside
-        allowed = np.column_stack([np.ones(len(allowed), dtype=bool), allowed])
-        self._fits = FoldFits(folds, allowed, penalty, self._problem.n_jobs)
+        """Fit all features: functions of the columns that a fold sees, and its products."""
+        products, training = Products.union(chosen), self._training
+        self._features = LinkedFeatures(bases, products)
+        values = self._features.of_functions(functions)
+        allowed: BoolArray = np.ones((self._target.n_folds, len(values)), dtype=bool)
+        allowed[:, 1:] = self._visible[:, self._features.owners].all(axis=1)
+        for fold, some in zip(allowed, chosen, strict=True):
+            fold[len(values) - len(products) :] &= products.among(some)
+        fits = Fits(values, self._response, training.weight, self._link)
+        n_jobs = self._problem.n_jobs
+        self._fits = FoldFits(fits, training.fold_of_fit, allowed, penalty, n_jobs)
 
-    def _products(self, target: LeaveOutTarget) -> list[Products]:
+    def _products(
+        self, bases: list[ColumnBasis], functions: list[ColumnFunctions]
+    ) -> list[Products]:
         """Products of the pairs that matter, for each fold as the others see it."""
-        features, problem = self._features, self._problem
-        everything = np.arange(len(self._fits.folds.features))
-        residuals = problem.y - self._predict_held_out(everything, self._fits.slopes)
-        factors = [b.of(x).pair for b, x in zip(features.bases, problem.X.T, strict=True)]
-        products, room = Products.all(features.bases), MAX_FEATURES - len(everything)
+        target, factors = self._target, [f.pair for f in functions]
+        means = self._means_without(self._fits.everything, self._fits.slopes)
+        residuals = np.where(target.fold_of[:, None] >= 0, target.y - means, 0.0)
+        products, room = Products.all(bases), MAX_FEATURES - len(self._fits.everything)
         out = []
-        for fold, trained in zip(self._folds, target.training, strict=True):
+        for visible, trained in zip(self._visible, target.training, strict=True):
             weight = np.where(trained & (target.fold_of >= 0), target.weight, 0.0)
-            own = products.of_columns(problem.visible(fold.train))
+            own = products.of_columns(visible)
             found = pairs_that_matter(own, factors, residuals, weight, target.copies)
             out.append(likeliest(own.take(found), room))
         return out
 
     def _choose_penalties(self) -> FloatArray:
         """The penalty of each fold that is best for the others."""
-        everything = np.arange(len(self._fits.folds.features))
         slopes, errors = self._fits.slopes, list[FloatArray]()
         for penalty in PENALTIES:
-            slopes = self._fits.fit(everything, np.full(len(self._folds), penalty), slopes)
-            squares = (self._problem.y - self._predict_held_out(everything, slopes)) ** 2
-            errors.append(self._by_fold(squares))
+            slopes = self._fits.fit(self._fits.everything, np.full(len(slopes), penalty), slopes)
+            errors.append(self._errors(slopes))
             if len(errors) > 1 and errors[-1].sum() > errors[-2].sum():
                 break
         table = np.stack(errors)
         others = table.sum(axis=1, keepdims=True) - table if table.shape[1] > 1 else table
-        return PENALTIES[others.argmin(axis=0)]
+        return np.asarray(PENALTIES[others.argmin(axis=0)])
 
-    def _by_fold(self, squares: FloatArray) -> FloatArray:
-        weight = self._problem.weight
-        return np.array([weight[fold.test] @ squares[fold.test, 0] for fold in self._folds])
+    def _errors(self, slopes: FloatArray) -> FloatArray:
+        """Squared errors of the fits of all features, summed over the rows of each fold."""
+        target = self._target
+        squares = (target.y - self._means_without(self._fits.everything, slopes)) ** 2
+        return np.array([target.weight[rows] @ squares[rows, 0] for rows in target.tests])
