@@ -9,6 +9,7 @@ from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Game
 from shaff.subsets import Subsets
+from shaff.values.link.linked_values import MAX_FOLDS
 from shaff.values.link.links import find_link
 from shaff.values.mixing import Predictions
 from shaff.values.stack import Part, Runs, StackedValues
@@ -55,8 +56,8 @@ def _with_link(runs: Runs, stack: StackedValues) -> StackedValues:
 
 def _link(runs: Runs) -> Part | None:
     """Linked values, where the outcome has a link and there are enough rows."""
-    problem = runs.problem
-    if problem.n_units < LINK_ROWS or problem.y.shape[1] > 1:
+    problem, n_folds = runs.problem, int(runs.fold_of[0].max()) + 1
+    if problem.n_units < LINK_ROWS or problem.y.shape[1] > 1 or n_folds > MAX_FOLDS:
         return None
     link = find_link(problem.y[problem.has_weight, 0])
     return None if link is None else runs.linked(link)

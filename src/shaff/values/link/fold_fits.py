@@ -54,10 +54,11 @@ class Fits:
     def constants(self) -> FloatArray:
         """The fits without any feature, shape (n_fits, n_features)."""
         mean = self.weight @ self.response / self.total
-        # As if the weight of one row had the average of all: a class may be missing in some.
-        slack = self.response.mean() / (1 + self.total)
+        anywhere = np.average(self.response, weights=self.weight.max(axis=0))
+        # As if one more row had the mean of all: some fits may know one class only.
+        more = (anywhere - mean) / (1 + self.total)
         slopes = np.zeros((len(self.weight), len(self.features)))
-        slopes[:, 0] = self.link.predictor(mean * (1 - 1 / (1 + self.total)) + slack)
+        slopes[:, 0] = self.link.predictor(mean + more)
         return slopes
 
     def take(self, inside: IntpArray, n_fits: int) -> Fits:

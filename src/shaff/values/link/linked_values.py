@@ -33,6 +33,8 @@ from shaff.values.smooth.leave_out import LeaveOutTarget
 # few, as it bends the curves: fewer lose waves, more take time (`benchmarks.truth`, case count).
 SIZE = BasisSize(waves=8, score_waves=8, pair_waves=4, pair_score_waves=4, factors=3)
 MAX_FUNCTIONS, MAX_FEATURES = 10, 150
+# Entries of the features of all rows: memory (`benchmarks.memory`).
+MAX_ENTRIES = 3 * 10**7
 # Quantiles of a column that shape its functions: more take time only.
 N_QUANTILES = 1000
 # Functions of single columns never take more than this share.
@@ -43,6 +45,8 @@ PENALTIES = np.logspace(-1, -5, 7)
 CURVES_PENALTY = 1e-3
 # Folds beyond which there are no linked values: each has a system of its own.
 MAX_FOLDS = 20
+# New rows at a time: memory only (`benchmarks.local --memory`).
+ROWS_AT_ONCE = 4096
 
 
 class LinkedFeatures:
@@ -81,12 +85,18 @@ def functions_of(bases: list[ColumnBasis], X: FloatArray) -> list[ColumnFunction
     return [basis.of(x) for basis, x in zip(bases, X.T, strict=True)]
 
 
+def _room(problem: Problem) -> int:
+    """How many features there may be."""
+    return min(MAX_FEATURES, MAX_ENTRIES // len(problem.X))
+
+
 def _bases(problem: Problem) -> list[ColumnBasis]:
-    room = int(np.clip(MAIN_SHARE * MAX_FEATURES / problem.X.shape[1], 1, MAX_FUNCTIONS))
+    by_column = MAIN_SHARE * _room(problem) / problem.X.shape[1]
+    most = int(np.clip(by_column, 1, MAX_FUNCTIONS))
     alike = np.ones(N_QUANTILES)
     columns = zip(problem.X.T, problem.categorical, strict=True)
     return [
-        ColumnBasis(_quantiles(x, problem.weight), alike, bool(c), room, SIZE) for x, c in columns
+        ColumnBasis(_quantiles(x, problem.weight), alike, bool(c), most, SIZE) for x, c in columns
     ]
 
 
@@ -199,10 +209,17 @@ class LinkedValues:
         """
         if rows is None:
             return np.asarray(self.runs_and_noise(subsets)[0][0])
+        new = np.asarray(rows, dtype=np.float64)
+        starts = range(0, max(len(new), 1), ROWS_AT_ONCE)
         with one_blas_thread:
-            new = self._features.of(np.asarray(rows, dtype=np.float64))
-            tasks = [(inside, new) for inside in self._features_of(subsets)]
-            return np.stack(run_in_threads(self._elsewhere, tasks, self._problem.n_jobs))
+            blocks = [self._of_new(subsets, new[k : k + ROWS_AT_ONCE]) for k in starts]
+        return np.concatenate(blocks, axis=1)
+
+    def _of_new(self, subsets: Subsets, rows: FloatArray) -> FloatArray:
+        """Predictions of rows that are not of the data."""
+        features = self._features.of(rows)
+        tasks = [(inside, features) for inside in self._features_of(subsets)]
+        return np.stack(run_in_threads(self._elsewhere, tasks, self._problem.n_jobs))
 
     def _held_out(self, inside: IntpArray) -> tuple[FloatArray, FloatArray]:
         """Predictions of the rows without their folds, and their noise."""
@@ -299,7 +316,8 @@ class LinkedValues:
         target, factors = self._target, [f.pair for f in functions]
         means = self._means_without(self._fits.everything, self._fits.slopes)
         residuals = np.where(target.fold_of[:, None] >= 0, target.y - means, 0.0)
-        products, room = Products.all(bases), MAX_FEATURES - len(self._fits.everything)
+        products = Products.all(bases)
+        room = _room(self._problem) - len(self._fits.everything)
         out = []
         for visible, trained in zip(self._visible, target.training, strict=True):
             weight = np.where(trained & (target.fold_of >= 0), target.weight, 0.0)
