@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import TimeSeriesSplit
 
-import shaff.values.auto
 import shaff.values.link.fold_fits as fold_fits
 import shaff.values.stack
+from shaff import ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.subsets import Subsets
 from shaff.values.auto import make_auto
@@ -299,3 +299,17 @@ def test_many_folds_are_not_asked(monkeypatch):
     monkeypatch.setattr(shaff.values.stack, "LinkedValues", None)
     X, y = counts(2100)
     make_auto(Problem.of(X, y, cv=MAX_FOLDS + 1, random_state=0))
+
+
+def test_a_screened_table_has_a_link_too(monkeypatch):
+    monkeypatch.setattr("shaff.values.auto.earns_its_place", lambda stack, probes: True)
+    rng = RNG(2)
+    X = rng.normal(size=(2000, 90))
+    y = rng.poisson(np.exp(0.6 * X[:, 0] + 0.5 * X[:, 1])).astype(float)
+    est = ShapleyEffects(n_subsets=30, random_state=0).fit(X, y)
+    notes = " ".join(est.result_.notes)
+    assert "Screened" in notes
+    assert "log-linear curves" in notes
+    assert est.result_.effects[:2].min() > 0.1
+    assert est.result_.effects[2:].max() < 0.05
+    assert np.isfinite(est.explain(X[:5]).values).all()
