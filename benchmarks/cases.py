@@ -54,8 +54,9 @@ class Case:
     """A signal f(X), the distribution of X, and the share of noise.
 
     `margins` and `signal` take arrays of shape (P, n): latent normals and inputs. A `binary` case
-    has outcomes 0 and 1, its signal is the probability of 1, and `noise` has no meaning. `unseen`
-    cases have had no part in the choice of any constant of shaff.
+    has outcomes 0 and 1, its signal is the probability of 1; the outcomes of a case of `counts` are
+    Poisson numbers, its signal is their mean. `noise` has no meaning then. `unseen` cases have had
+    no part in the choice of any constant of shaff.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Case:
     nulls: tuple[int, ...] = ()
     named: bool = False
     binary: bool = False
+    counts: bool = False
     apart: bool = False
     unseen: bool = False
 
@@ -81,6 +83,8 @@ class Case:
         f = self.signal(x)
         if self.binary:
             return x.T.copy(), (rng.random(n) < f).astype(np.float64)
+        if self.counts:
+            return x.T.copy(), rng.poisson(f).astype(np.float64)
         spread = np.sqrt(self.truth.variance * self.noise / (1 - self.noise))
         return x.T.copy(), f + spread * rng.standard_normal(n)
 
@@ -99,6 +103,8 @@ class Case:
 
     def explained(self, mean: float, variance: float) -> float:
         """True v(all), from the moments of the signal."""
+        if self.counts:
+            return variance / (variance + mean)
         return variance / (mean * (1 - mean)) if self.binary else 1 - self.noise
 
 
@@ -250,6 +256,11 @@ def logistic(x: FloatArray) -> FloatArray:
     return expit(2 * x[0] + x[1] * x[2] + 1.5 * np.sin(2 * x[3]) - 0.5)
 
 
+def count(x: FloatArray) -> FloatArray:
+    """A mean number, 1.6 on average."""
+    return np.exp(0.6 * x[0] + 0.5 * np.tanh(x[1]) * x[2] + 0.5 * np.sin(2 * x[3]) - 0.1)
+
+
 def regimes(x: FloatArray) -> FloatArray:
     """Another line on each side of a threshold."""
     return np.where(x[0] > 0.2, 2 * x[1], 1 - 1.5 * x[2]) + 0.5 * x[3]
@@ -292,6 +303,7 @@ def own_cases() -> list[Case]:
         Case("waves", waves, uniform, autoregressive(0.5, last), nulls=last),
         Case("jump", jump, normal, equicorrelated(0.5)),
         Case("binary", logistic, normal, autoregressive(0.5, last), nulls=last, binary=True),
+        Case("count", count, normal, autoregressive(0.5, last), nulls=last, counts=True),
         Case("regimes", regimes, normal, equicorrelated(0.4)),
         Case("saturation", saturation, log_normal, equicorrelated(0.3, last), nulls=last),
         Case("line", line, normal, autoregressive(0.8)),
@@ -346,6 +358,11 @@ def rare(x: FloatArray) -> FloatArray:
     return expit(1.5 * x[0] + x[1] * x[2] - 3.5)
 
 
+def visits(x: FloatArray) -> FloatArray:
+    """A mean number; not every part of it is a factor."""
+    return 0.3 + np.exp(2 * x[0] * (1 - x[1]) + np.cos(3 * x[2]) - 0.5) * (1 + (x[3] > 0.7))
+
+
 def unseen_cases() -> list[Case]:
     last = (5,)
     return [
@@ -357,6 +374,7 @@ def unseen_cases() -> list[Case]:
         Case("tails", tails, heavy, autoregressive(0.4), noise=0.2, unseen=True),
         Case("humps", humps, two_humps, equicorrelated(0.4), noise=0.2, unseen=True),
         Case("rare", rare, normal, equicorrelated(0.3), binary=True, unseen=True),
+        Case("visits", visits, uniform, equicorrelated(0.4), counts=True, unseen=True),
     ]
 
 

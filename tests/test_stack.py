@@ -16,7 +16,7 @@ from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.mixing import Predictions, non_negative
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.smooth_values import MAX_ROWS_LEFT_OUT, SmoothValues
-from shaff.values.stack import SmoothRuns, StackedValues
+from shaff.values.stack import NoisyRuns, StackedValues
 
 BOTH = Subsets.full(2)
 # So many rows that a gain which is worth nothing is beyond its error.
@@ -214,7 +214,7 @@ def test_smooth_values_are_stacked_with_their_noise():
     problem = Problem.of(X, np.sin(4 * X[:, 0]) + 0.3 * rng.standard_normal(80), random_state=0)
     folds = [np.arange(80) % 5, np.arange(80) // 16]
     smooth = SmoothValues(problem, folds)
-    part = SmoothRuns("smooth curves", [smooth])
+    part = NoisyRuns("smooth curves", [smooth])
     runs, noise = part.runs(BOTH)
     residuals, expected = smooth.left_out(BOTH)
     np.testing.assert_allclose(runs.mean(axis=0), problem.y - residuals)

@@ -78,9 +78,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : None, str, model or ValueSetting, default=None
         The learner that evaluates a subset of the inputs. None and "auto" mean boosting, stacked
-        with smooth regressions where these add to it, and averaged over several splits where rows
-        are few. "boosting", "smooth" and "forest" name one learner; "stack" combines all of them,
-        and ridge regression.
+        with smooth regressions where these add to it (and with log-linear or logistic ones of
+        counts or two classes), and averaged over several splits where rows are few. "boosting",
+        "smooth" and "forest" name one learner; "stack" combines all three, and ridge regression.
         Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are
         cloned, fitted and projected. Any other model is fitted, and its predictions are explained
         through a surrogate. `ForestValues` has the options of forests.

@@ -1,5 +1,5 @@
-"""What ``estimator="auto"`` takes: boosting, and smooth curves beside it where they earn their
-place."""
+"""What ``estimator="auto"`` takes: boosting, and smooth curves and curves through a link beside it
+where they earn their place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.problem import Problem
 from shaff.protocols import Game
 from shaff.subsets import Subsets
+from shaff.values.link.linked_values import MAX_FOLDS
+from shaff.values.link.links import find_link
 from shaff.values.mixing import Predictions
-from shaff.values.stack import Runs, StackedValues
+from shaff.values.stack import Part, Runs, StackedValues
 
 # Subsets that a part is tried on beside the full set: all players but one, for the first players
 # by their gains, and random halves. One of the first may need what the full set does not.
@@ -25,17 +27,43 @@ LEAST_GAIN, LEAST_LARGEST_GAIN = 0.1, 0.25
 SURE = 3.0
 # Rows from which on time is what counts: with fewer, less will do.
 CHEAP_ROWS = 2000
+# Rows from which on a link is asked for: with fewer, chance decides whether it is kept
+# (`benchmarks.truth`, case count).
+LINK_ROWS = 2000
 
 
 def make_auto(problem: Problem) -> Game:
-    """Make projected boosting, stacked with smooth values where these add to it."""
+    """Make projected boosting, stacked with smooth values and with linked values where these add
+    to it."""
     runs = Runs.grow(problem, n_more=1)
     stack = runs.stacked([runs.boosting(), runs.smooth()])
-    if earns_its_place(stack, _probes(problem, runs.gains)):
-        return runs.game(stack)
-    if len(runs.games) == 1:
+    if not earns_its_place(stack, _probes(problem, runs.gains)):
+        stack = runs.stacked(stack.parts[:1])
+    stack = _with_link(runs, stack)
+    if len(runs.games) == len(stack.parts) == 1:
         return runs.games[0]
-    return runs.game(runs.stacked(stack.parts[:1]))
+    return runs.game(stack)
+
+
+def _with_link(runs: Runs, stack: StackedValues) -> StackedValues:
+    """The stack with linked values too, where the outcome has a link and they add to the others.
+
+    All columns decide: there a link matters most, and only there is it fitted by all it knows.
+    """
+    linked = _link(runs)
+    if linked is None:
+        return stack
+    longer = runs.stacked([*stack.parts, linked])
+    return longer if earns_its_place(longer, Subsets.full(stack.n_players)) else stack
+
+
+def _link(runs: Runs) -> Part | None:
+    """Linked values, where the outcome has a link and there are enough rows."""
+    problem, n_folds = runs.problem, int(runs.fold_of[0].max()) + 1
+    if problem.n_units < LINK_ROWS or problem.y.shape[1] > 1 or n_folds > MAX_FOLDS:
+        return None
+    link = find_link(problem.y[problem.has_weight, 0])
+    return None if link is None else runs.linked(link)
 
 
 def earns_its_place(stack: StackedValues, probes: Subsets) -> bool:

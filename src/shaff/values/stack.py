@@ -20,6 +20,8 @@ from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.link.linked_values import LinkedValues
+from shaff.values.link.links import Link
 from shaff.values.mixing import Mix, Predictions
 from shaff.values.outcome import Outcome
 from shaff.values.ridge import RidgeValues
@@ -84,12 +86,12 @@ class TreeBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothRuns:
-    """Smooth values: on each split where folds are held out; once for all where rows are, whose
-    models the folds of each split choose."""
+class NoisyRuns:
+    """Value functions that know the noise in their fits: one on each split; one for all splits
+    where each row is left out by itself, and the folds of a split only choose models."""
 
     words: str
-    parts: Sequence[SmoothValues]
+    parts: Sequence[SmoothValues | LinkedValues]
 
     def runs(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Out-of-sample predictions by each split, and the noise in them."""
@@ -283,14 +285,19 @@ class Runs:
     def smooth(self) -> Part:
         """Smooth values, on the same splits."""
         if not leaves_folds(self.problem):
-            return SmoothRuns("smooth curves", [SmoothValues(self.problem, self.fold_of)])
+            return NoisyRuns("smooth curves", [SmoothValues(self.problem, self.fold_of)])
         problems = [replace(self.problem, seed=seed) for seed in self.seeds]
-        return SmoothRuns("smooth curves", [SmoothValues(problem) for problem in problems])
+        return NoisyRuns("smooth curves", [SmoothValues(problem) for problem in problems])
 
     def ridge(self) -> Part:
         """Ridge regressions on the columns as they are."""
         problems = [replace(self.problem, seed=seed) for seed in self.seeds]
         return AveragedValues("linear", [RidgeValues(problem) for problem in problems])
+
+    def linked(self, link: Link) -> Part:
+        """Regressions on curves through a link, on the same splits."""
+        problems = [replace(self.problem, seed=seed) for seed in self.seeds]
+        return NoisyRuns(link.words, [LinkedValues(problem, link) for problem in problems])
 
     def stacked(self, parts: Sequence[Part]) -> StackedValues:
         """Stack parts that are made on these splits."""

@@ -257,6 +257,11 @@ class ColumnBasis:
         basis = cls(column, functions, weight, most, size)
         return basis, basis._in_axes(functions)
 
+    @property
+    def n_functions(self) -> int:
+        """Number of functions of the column."""
+        return len(self._main.variances)
+
     def of(self, x: FloatArray) -> ColumnFunctions:
         """Functions of some entries, in their axes: those of the largest variance first."""
         return self._in_axes(self._column.functions(x))
