@@ -1,0 +1,114 @@
+"""Columns that name units which were observed repeatedly: persons, firms, restaurants."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from shaff._util.typing import FloatArray, IntpArray
+from shaff.data.problem import Problem
+from shaff.fitting.checks.residuals import residuals_of, scores, within_groups
+from shaff.fitting.facts import Facts, RepeatedUnit
+from shaff.subsets import Subsets
+
+# Units that are seen again and again: so many of them, each so often.
+MIN_UNITS, ROWS_PER_UNIT = 10, 2
+# A text column under any name may hold units if it has as many values, each in at most so many
+# rows; fewer values, or more rows of each, are categories that new rows will have too.
+MIN_TEXT_UNITS, MOST_ROWS_PER_UNIT = 20, 50
+# Chance of a false alarm in one column, and the correlation below which it does not matter.
+# Both sides: `benchmarks.dependence`.
+LEVEL, LEAST_CORRELATION = 0.005, 0.1
+_UNIT_NAME = re.compile(
+    r"(?i)(?:^|[_\s.-])(?:id|nr|no|key|code|subject|patient|person|participant|customer|client|user|"
+    r"firm|company|household|family|school|pupil|student|player|driver|store|shop|site|station|plot|"
+    r"animal|country|state|county|region|batch|lot)s?(?:$|[_\s.-])|(?<=[a-z])I[Dd]$"
+)
+
+
+def repeated_unit(facts: Facts) -> RepeatedUnit | None:
+    """Return the first column whose values look like units that were observed repeatedly.
+
+    Either the rows of a unit stand together and something about it never changes, or what the other
+    inputs leave of the outcome is alike in rows of a unit; a name is not enough. None if there is
+    no such column, or if row groups, times or splits were given.
+    """
+    problem = facts.task.problem
+    if problem.row_groups is not None or problem.has_splits:
+        return None
+    for j, name in enumerate(problem.table.names):
+        units = _units(problem, j)
+        if units is None:
+            continue
+        if _stands_together(problem, j, units):
+            return RepeatedUnit(name, int(units.max()) + 1)
+        if _may_be_unit(problem, j, units):
+            found = _correlation(facts, j, units)
+            if found is not None:
+                return RepeatedUnit(name, int(units.max()) + 1, found)
+    return None
+
+
+def _units(problem: Problem, j: int) -> IntpArray | None:
+    """The values of a column as codes 0, 1, ..., if they repeat as units do."""
+    column = problem.X[:, j]
+    is_whole = problem.categorical[j] or np.array_equal(column, np.round(column))
+    if not is_whole or np.isnan(column).any():
+        return None
+    found, codes = np.unique(column, return_inverse=True)
+    enough = len(found) >= MIN_UNITS and len(column) >= ROWS_PER_UNIT * len(found)
+    return codes.astype(np.intp) if enough else None
+
+
+def _stands_together(problem: Problem, j: int, units: IntpArray) -> bool:
+    """Whether rows of one unit stand together, and something else about it never changes: its sex,
+    its town."""
+    n_units = int(units.max()) + 1
+    if 1 + np.count_nonzero(np.diff(units)) != n_units:
+        return False
+    others = (problem.X[:, k] for k in range(problem.X.shape[1]) if k != j)
+    return any(_is_fixed(other, units, n_units) for other in others)
+
+
+def _is_fixed(column: FloatArray, units: IntpArray, n_units: int) -> bool:
+    """Whether a column that varies has one value per unit."""
+    if np.isnan(column).any() or np.ptp(column) == 0:
+        return False
+    return len(np.unique(np.stack([units, column]), axis=1).T) == n_units
+
+
+def _may_be_unit(problem: Problem, j: int, units: IntpArray) -> bool:
+    n_units = int(units.max()) + 1
+    is_text = bool(problem.categorical[j]) and n_units >= MIN_TEXT_UNITS
+    is_named = _UNIT_NAME.search(problem.table.names[j]) is not None
+    return is_named or (is_text and len(units) <= MOST_ROWS_PER_UNIT * n_units)
+
+
+def _correlation(facts: Facts, j: int, units: IntpArray) -> float | None:
+    """Correlation of two rows of a unit, given the other inputs; None if it may be chance.
+
+    Numbers that are amounts, such as years of schooling, are alike in their neighbours too; what
+    these have in common with a unit is taken off.
+    """
+    subset = _without(facts, j)
+    left = None if subset is None else residuals_of(facts, subset)
+    if left is None or not np.isfinite(left).all():
+        return None
+    ranked = scores(left)
+    found = within_groups(ranked, units)
+    correlation = found.correlation
+    if not facts.task.problem.categorical[j]:
+        means = np.bincount(units, ranked) / np.bincount(units)
+        correlation -= max(float(np.mean(means[1:] * means[:-1])), 0.0)
+    return correlation if found.p_value < LEVEL and correlation > LEAST_CORRELATION else None
+
+
+def _without(facts: Facts, j: int) -> Subsets | None:
+    """All players but the one that is this column; None if it does not play by itself."""
+    names, column = facts.selection.problem.player_names, facts.task.problem.table.names[j]
+    single = any(len(p) == 1 and p[0] == j for p in facts.task.problem.players)
+    if not single or column not in names:
+        return None
+    place = names.index(column)
+    return Subsets.singletons(len(names)).complement()[place : place + 1]
