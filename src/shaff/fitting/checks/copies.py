@@ -20,10 +20,16 @@ from shaff.values.making import make_values
 LEAST_SHARE, LEAST_GROUPS = 0.05, 20
 # Rows that are predicted once more, whole groups of them.
 MOST_ROWS = 4000
-# Chance of a false alarm; correlation of twins, beyond that of neighbours, below which it does not
-# matter; and the explained variance from which on there is too little left to tell.
+# Chance of a false alarm, and the explained variance from which on too little is left to tell.
+LEVEL, NEARLY_ALL = 0.002, 0.9
+# The correlation of twins, beyond that of neighbours, from which on they depend on each other. Few
+# different rows leave a learner short of what the inputs say, which twins have in common: what is
+# added for them, over their number, and the most that is asked for.
 # Both sides: `benchmarks.dependence`.
-LEVEL, LEAST_CORRELATION, NEARLY_ALL = 0.005, 0.15, 0.9
+LEAST_CORRELATION, SHORTFALL, MOST_ASKED = 0.1, 30.0, 0.45
+# Share of all combinations of the columns' values that rows have, from which on the columns are
+# crossed, as the factors of an experiment are: equal rows are then a cell with a mean of its own.
+CROSSED = 0.1
 
 
 def dependent_twins(facts: Facts) -> Twins | None:
@@ -41,11 +47,19 @@ def dependent_twins(facts: Facts) -> Twins | None:
     share = float(np.mean(size[groups] > 1))
     if share < LEAST_SHARE or np.count_nonzero(size > 1) < LEAST_GROUPS:
         return None
+    if _are_crossed(problem.X, len(size)):
+        return None
     return _compared(_some_groups(replace(problem, row_groups=groups)), share)
 
 
+def _are_crossed(X: FloatArray, n_distinct: int) -> bool:
+    """Whether rows have a good part of all combinations of the columns' values."""
+    n_values = [len(np.unique(x)) for x in X.T]
+    return bool(np.log(n_distinct) > np.log(CROSSED) + np.log(n_values).sum())
+
+
 def _some_groups(problem: Problem) -> Problem:
-    """As many whole groups, those of several rows first, as make up `MOST_ROWS` rows."""
+    """As many whole groups, in random order, as make up `MOST_ROWS` rows."""
     groups = problem.row_groups
     assert groups is not None
     if len(groups) <= MOST_ROWS:
@@ -71,7 +85,9 @@ def _compared(problem: Problem, share: float) -> Twins | None:
     noise = (explained - plain) / max(1 - plain, 1e-6)
     near = _of_neighbours(problem, ranked)
     correlation = twins.correlation - max(noise, near, 0.0)
-    if explained > NEARLY_ALL or correlation < LEAST_CORRELATION or twins.p_value > LEVEL:
+    n_groups = len(np.unique(problem.row_groups))
+    asked = min(LEAST_CORRELATION + SHORTFALL / n_groups, MOST_ASKED)
+    if explained > NEARLY_ALL or correlation < asked or twins.p_value > LEVEL:
         return None
     return Twins(share, twins.correlation, explained)
 

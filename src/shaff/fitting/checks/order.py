@@ -14,7 +14,7 @@ from shaff.fitting.facts import SerialCorrelation
 
 # Chance of a false alarm in one order, and the correlation below which it does not matter.
 # Both sides: `benchmarks.dependence`.
-LEVEL, LEAST_CORRELATION = 0.005, 0.1
+LEVEL, LEAST_CORRELATION = 0.002, 0.1
 # Lags that are looked at, and the rows needed for each of them; fewer rows say nothing.
 MOST_LAGS, ROWS_PER_LAG, FEWEST_ROWS = 60, 10, 50
 

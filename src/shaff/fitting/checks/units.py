@@ -19,7 +19,7 @@ MIN_UNITS, ROWS_PER_UNIT = 10, 2
 MIN_TEXT_UNITS, MOST_ROWS_PER_UNIT = 20, 50
 # Chance of a false alarm in one column, and the correlation below which it does not matter.
 # Both sides: `benchmarks.dependence`.
-LEVEL, LEAST_CORRELATION = 0.005, 0.1
+LEVEL, LEAST_CORRELATION = 0.002, 0.1
 _UNIT_NAME = re.compile(
     r"(?i)(?:^|[_\s.-])(?:id|nr|no|key|code|subject|patient|person|participant|customer|client|user|"
     r"firm|company|household|family|school|pupil|student|player|driver|store|shop|site|station|plot|"
@@ -88,8 +88,8 @@ def _may_be_unit(problem: Problem, j: int, units: IntpArray) -> bool:
 def _correlation(facts: Facts, j: int, units: IntpArray) -> float | None:
     """Correlation of two rows of a unit, given the other inputs; None if it may be chance.
 
-    Numbers that are amounts, such as years of schooling, are alike in their neighbours too; what
-    these have in common with a unit is taken off.
+    Numbers that are amounts, such as years of schooling, are units only in what goes beyond a
+    smooth curve.
     """
     subset = _without(facts, j)
     left = None if subset is None else residuals_of(facts, subset)
@@ -97,11 +97,30 @@ def _correlation(facts: Facts, j: int, units: IntpArray) -> float | None:
         return None
     ranked = scores(left)
     found = within_groups(ranked, units)
-    correlation = found.correlation
-    if not facts.task.problem.categorical[j]:
-        means = np.bincount(units, ranked) / np.bincount(units)
-        correlation -= max(float(np.mean(means[1:] * means[:-1])), 0.0)
+    is_text = facts.task.problem.categorical[j]
+    correlation = found.correlation if is_text else beyond_curve(ranked, units)
     return correlation if found.p_value < LEVEL and correlation > LEAST_CORRELATION else None
+
+
+def beyond_curve(scores: FloatArray, units: IntpArray) -> float:
+    """Return the variance of the means of units about the middle of their two neighbours, without
+    what the noise of single rows adds to it; scores have variance 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.fitting.checks.units import beyond_curve
+    >>> units = np.repeat(np.arange(4), 2)
+    >>> beyond_curve(units - 1.5, units), beyond_curve(np.where(units % 2, 1.0, -1.0), units)
+    (0.0, 0.0)
+    """
+    size = np.bincount(units)
+    means = np.bincount(units, scores) / size
+    rest = np.bincount(units, (scores - means[units]) ** 2).sum() / max(len(units) - len(size), 1)
+    bend = means[1:-1] - (means[:-2] + means[2:]) / 2
+    noise = rest * (1 / size[1:-1] + (1 / size[:-2] + 1 / size[2:]) / 4)
+    # A unit counts 1.5 times in a bend: once itself, and a quarter of each neighbour's variance.
+    return float(np.average(bend**2 - noise, weights=1 / noise)) / 1.5 if rest else 0.0
 
 
 def _without(facts: Facts, j: int) -> Subsets | None:
