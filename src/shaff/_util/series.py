@@ -60,7 +60,7 @@ def block_length(x: FloatArray) -> int:
     >>> from shaff._util.series import block_length
     >>> noise = np.random.default_rng(0).standard_normal(1000)
     >>> block_length(noise), block_length(np.convolve(noise, np.ones(20)))
-    (1, 34)
+    (1, 38)
     """
     n = len(x)
     most = math.ceil(min(3 * math.sqrt(n), n / 3))

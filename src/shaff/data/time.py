@@ -31,11 +31,9 @@ def read_time(time: Any, n_rows: int) -> IntpArray | None:
     Examples
     --------
     >>> from shaff.data.time import read_time
-    >>> read_time(["2021-01-03", "2021-01-01", "2021-01-03", *["2022-01-01"] * 7], 10).tolist()
-    Traceback (most recent call last):
-        ...
-    shaff.errors.InputError: time has 3 different values, which is too few for blocks of time: give
-    at least 10, or take them as row_groups.
+    >>> days = ["2021-01-03", *(f"2021-02-{day:02}" for day in range(11, 20)), "2021-01-03"]
+    >>> read_time(days[::-1], 11).tolist()
+    [0, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
     """
     if time is None:
         return None

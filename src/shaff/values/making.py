@@ -95,11 +95,10 @@ def check_holds_out_folds(estimator: Any) -> None:
     Examples
     --------
     >>> from shaff.values.making import check_holds_out_folds
-    >>> check_holds_out_folds("forest")
+    >>> check_holds_out_folds("forest")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    shaff.errors.InputError: A forest holds out rows at random, so that time cannot be kept to: use
-    estimator="auto" or "boosting".
+    shaff.errors.InputError: A forest holds out rows at random, so that time cannot be kept to: ...
     """
     if estimator == "forest" or isinstance(estimator, ForestValues) or is_forest(estimator):
         raise InputError(

@@ -22,8 +22,9 @@ MOST_LAGS, ROWS_PER_LAG, FEWEST_ROWS = 60, 10, 50
 def serial_correlation(problem: Problem, residuals: FloatArray) -> SerialCorrelation | None:
     """Return the first order along which residuals correlate: that of a date, or of the rows.
 
-    The order of the rows is not looked at if it is that of the outcome, or of an input whose values
-    are not evenly spaced: a table sorted by them is no series.
+    The order of the rows is not looked at if it is that of the outcome (or of whether it has its
+    commonest value), or of an input whose values are not evenly spaced: a table that was sorted by
+    them is no series.
     """
     for column, order in _orders(problem):
         found = _along(residuals[order])
@@ -40,7 +41,7 @@ def _orders(problem: Problem) -> list[tuple[str | None, IntpArray]]:
     ]
     sorted_by = [j for j in range(X.shape[1]) if _is_sorted(X[:, j]) and _has_order(X[:, j])]
     even = [j for j in sorted_by if _is_even(X[:, j])]
-    if any(_is_sorted(y) for y in problem.y.T) or len(sorted_by) > len(even):
+    if any(_is_by_outcome(y) for y in problem.y.T) or len(sorted_by) > len(even):
         return dates
     return [*dates, (names[even[0]] if even else None, np.arange(len(X)))]
 
@@ -60,6 +61,15 @@ def _has_order(column: FloatArray) -> bool:
 def _is_sorted(column: FloatArray) -> bool:
     steps = np.diff(column)
     return bool((steps >= 0).all() or (steps <= 0).all())
+
+
+def _is_by_outcome(y: FloatArray) -> bool:
+    """Whether the rows are sorted by an outcome, or all rows with its commonest value come
+    together."""
+    values, counts = np.unique(y, return_counts=True)
+    places = np.flatnonzero(y == values[counts.argmax()])
+    together = len(places) >= FEWEST_ROWS and places[-1] - places[0] == len(places) - 1
+    return _is_sorted(y) or bool(together)
 
 
 def _is_even(column: FloatArray) -> bool:

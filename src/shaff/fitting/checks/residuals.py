@@ -52,7 +52,8 @@ class Within(NamedTuple):
 def within_groups(scores: FloatArray, groups: IntpArray) -> Within:
     """Return how the scores of two rows of a group correlate.
 
-    The variance over groups is that of independent rows or the one found, whichever is larger.
+    Groups count by their rows, not by their pairs: else the largest would decide. The chance is
+    that of independent signs of the scores, so that groups may differ in their spread.
 
     Examples
     --------
@@ -62,10 +63,10 @@ def within_groups(scores: FloatArray, groups: IntpArray) -> Within:
     >>> within_groups(x, np.repeat(np.arange(10), 2))
     Within(correlation=1.0, p_value=0.000782701129001274)
     """
-    size = np.bincount(groups)
-    pairs = size * (size - 1.0)
-    products = np.bincount(groups, scores) ** 2 - np.bincount(groups, scores**2)
-    n_pairs = max(pairs.sum(), 1.0)
-    correlation = float(products.sum() / n_pairs)
-    spread = max(2 * pairs.sum(), ((products - correlation * pairs) ** 2).sum())
-    return Within(correlation, float(ndtr(-correlation * n_pairs / np.sqrt(max(spread, 1.0)))))
+    size = np.maximum(np.bincount(groups), 1)
+    total, squares, fourths = (np.bincount(groups, scores**k) for k in (1, 2, 4))
+    n_free = max(float((size - 1).sum()), 1.0)
+    correlation = float(((total**2 - squares) / size).sum() / n_free)
+    # Of a sum over pairs of independent signs.
+    variance = max(float((2 * (squares**2 - fourths) / size**2).sum()), 1e-12)
+    return Within(correlation, float(ndtr(-correlation * n_free / np.sqrt(variance))))

@@ -62,13 +62,15 @@ def _units(problem: Problem, j: int) -> IntpArray | None:
 
 
 def _stands_together(problem: Problem, j: int, units: IntpArray) -> bool:
-    """Whether rows of one unit stand together, and something else about it never changes: its sex,
-    its town."""
+    """Whether rows of one unit stand together, and something else about it never changes (its sex,
+    its town), or a column under the name of a unit has all years in each of them."""
     n_units = int(units.max()) + 1
     if 1 + np.count_nonzero(np.diff(units)) != n_units:
         return False
-    others = (problem.X[:, k] for k in range(problem.X.shape[1]) if k != j)
-    return any(_is_fixed(other, units, n_units) for other in others)
+    others = [problem.X[:, k] for k in range(problem.X.shape[1]) if k != j]
+    if any(_is_fixed(other, units, n_units) for other in others):
+        return True
+    return _has_unit_name(problem, j) and any(_starts_anew(other, n_units) for other in others)
 
 
 def _is_fixed(column: FloatArray, units: IntpArray, n_units: int) -> bool:
@@ -78,11 +80,22 @@ def _is_fixed(column: FloatArray, units: IntpArray, n_units: int) -> bool:
     return len(np.unique(np.stack([units, column]), axis=1).T) == n_units
 
 
+def _starts_anew(column: FloatArray, n_units: int) -> bool:
+    """Whether a column has different values in the rows of a unit, and the same in every unit."""
+    if len(column) % n_units:
+        return False
+    by_unit = column.reshape(n_units, -1)
+    return len(np.unique(by_unit[0])) == by_unit.shape[1] and bool((by_unit == by_unit[0]).all())
+
+
+def _has_unit_name(problem: Problem, j: int) -> bool:
+    return _UNIT_NAME.search(problem.table.names[j]) is not None
+
+
 def _may_be_unit(problem: Problem, j: int, units: IntpArray) -> bool:
     n_units = int(units.max()) + 1
     is_text = bool(problem.categorical[j]) and n_units >= MIN_TEXT_UNITS
-    is_named = _UNIT_NAME.search(problem.table.names[j]) is not None
-    return is_named or (is_text and len(units) <= MOST_ROWS_PER_UNIT * n_units)
+    return _has_unit_name(problem, j) or (is_text and len(units) <= MOST_ROWS_PER_UNIT * n_units)
 
 
 def _correlation(facts: Facts, j: int, units: IntpArray) -> float | None:
@@ -110,9 +123,10 @@ def beyond_curve(scores: FloatArray, units: IntpArray) -> float:
     --------
     >>> import numpy as np
     >>> from shaff.fitting.checks.units import beyond_curve
-    >>> units = np.repeat(np.arange(4), 2)
-    >>> beyond_curve(units - 1.5, units), beyond_curve(np.where(units % 2, 1.0, -1.0), units)
-    (0.0, 0.0)
+    >>> units, noise = np.repeat(np.arange(6), 10), np.tile([0.5, -0.5], 30)
+    >>> curve, jumps = (units - 2.5) / 2, np.where(units % 2, 1.0, -1.0)
+    >>> [round(beyond_curve(means + noise, units), 1) for means in (curve, jumps)]
+    [-0.0, 2.6]
     """
     size = np.bincount(units)
     means = np.bincount(units, scores) / size

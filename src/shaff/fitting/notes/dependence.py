@@ -38,8 +38,8 @@ def twins(facts: Facts) -> Iterator[str]:
             f"{percent(found.share)} of the rows have a twin that is equal in all inputs, and "
             f"twins have similar outcomes beyond what the inputs explain (correlation "
             f"{found.correlation:.2f}): they know each other's outcome, so that {_TOO_SURE} "
-            f"({found.explained:.3f} is explained if twins are held out together). Drop copies; if "
-            "twins are one unit seen several times, name it (row_groups, --row-groups)."
+            f"(about {found.explained:.2f} is explained if twins are held out together). Drop "
+            "copies; if twins are one unit seen several times, name it (row_groups, --row-groups)."
         )
 
 
