@@ -219,11 +219,15 @@ def test_time_on_the_command_line(tmp_path, capsys):
     path, saved = tmp_path / "series.csv", tmp_path / "result.json"
     frame.write_csv(path)
     words = ["explain", str(path), "--target", "y", "--subsets", "4", "--jobs", "1"]
-    assert main([*words, "--time", "day", "--json", str(saved)]) == 0
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--time", "day", "--json", str(saved)])
+    assert stop.value.code == 0
     result = load_result(saved)
     assert result.names == ("a", "b")
     assert "--time day" in result.call
-    assert main([*words, "--time", "when"]) != 0
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--time", "when"])
+    assert stop.value.code == 2
     assert "--time: no column is named 'when'" in capsys.readouterr().err
 
 
