@@ -70,10 +70,17 @@ def random_walk(facts: Facts) -> Iterator[str]:
 
 
 def few_blocks(facts: Facts) -> Iterator[str]:
-    """Blocks of time are shorter than they should be."""
-    wanted = facts.checks.n_blocks_wanted
-    if wanted is not None and wanted < MIN_BLOCKS and not facts.checks.wanders:
+    """Blocks of time are few, or shorter than they should be."""
+    wanted, used = facts.checks.n_blocks_wanted, facts.selection.problem.n_units
+    if wanted is None or facts.checks.wanders:
+        return
+    if wanted < used:
         yield (
             f"Rows depend on each other for long: there are {counted(wanted, 'block')} of time "
-            f"that do not. Error bars and tests, which take {MIN_BLOCKS}, are too sure."
+            f"that do not. Error bars and tests, which count {used}, are too sure."
+        )
+    elif used < MIN_BLOCKS:
+        yield (
+            f"Error bars and tests rest on {counted(used, 'block')} of time: with fewer than "
+            f"{MIN_BLOCKS} they are too sure."
         )
