@@ -109,6 +109,8 @@ def test_times_of_any_kind_have_one_order():
         pl.Series(days.to_list()),
         np.arange(12.0)[::-1],
         [day.date() for day in days],
+        [f"2020-{month:02}" for month in range(12, 0, -1)],
+        [f"{year}" for year in range(2011, 1999, -1)],
     ):
         assert read_time(time, 12).tolist() == wanted
 
@@ -253,7 +255,11 @@ def test_seasons_are_found():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 3))
     season = np.sin(2 * np.pi * np.arange(400) / 7)
-    assert said(explained(X, X[:, 0] + 1.4 * season + rng.standard_normal(400)), SERIES)
+    noise = rng.standard_normal(400)
+    (note,) = said(explained(X, X[:, 0] + 1.4 * season + noise), SERIES)
+    assert "7 rows apart" in note
+    # Too weak for one lag, but not for the wave as a whole.
+    assert said(explained(X, X[:, 0] + 0.6 * season + noise), SERIES)
 
 
 def test_sorted_tables_are_no_series():

@@ -7,6 +7,8 @@ next to them out of its training rows.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +25,8 @@ MIN_TIMES = 10
 # Blocks that a variance is computed from at least: with fewer it is hardly known, and gaps take a
 # larger share of the rows (`benchmarks.dependence`).
 MIN_BLOCKS = 20
+# A year, and maybe a quarter, month or week.
+_PERIOD = re.compile(r"\d{4}(?:\D{0,2}\d{1,2})?")
 
 
 def read_time(time: Any, n_rows: int) -> IntpArray | None:
@@ -63,9 +67,16 @@ def _numbers(time: Any) -> FloatArray:
         if array.dtype.kind in "mM":  # to microseconds, which become Python's dates
             array = array.astype(f"{array.dtype.kind}8[us]")
         column = read_values(array.tolist(), "time")
-    if column.is_category:
+    if column.is_category and not _are_periods(column.levels):
         raise InputError("time must hold numbers or dates, which have an order; it holds text.")
     return column.values
+
+
+def _are_periods(labels: Sequence[Any]) -> bool:
+    """Whether labels such as 2020-01 or 2020Q1 are in the order of time as they are in the order of
+    letters, which is that of their codes."""
+    texts = [str(label) for label in labels]
+    return len({len(text) for text in texts}) == 1 and all(map(_PERIOD.fullmatch, texts))
 
 
 def time_blocks(time: IntpArray, length: int) -> IntpArray:

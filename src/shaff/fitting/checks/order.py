@@ -15,6 +15,10 @@ from shaff.fitting.facts import SerialCorrelation
 # Chance of a false alarm in one order, and the correlation below which it does not matter.
 # Both sides: `benchmarks.dependence`.
 LEVEL, LEAST_CORRELATION = 0.002, 0.1
+# Correlations that are this part of the largest are taken for as large.
+NEARLY = 0.8
+# The share of the variance in one wave, such as a season, below which it does not matter.
+LEAST_WAVE = 0.05
 # Lags that are looked at, and the rows needed for each of them; fewer rows say nothing.
 MOST_LAGS, ROWS_PER_LAG, FEWEST_ROWS = 60, 10, 50
 
@@ -79,7 +83,7 @@ def _is_even(column: FloatArray) -> bool:
 
 
 def _along(residuals: FloatArray) -> tuple[int, float] | None:
-    """The lag of the largest correlation, and that; None if it may be chance, or is small.
+    """The lag of a large correlation, and that; None if all may be chance, or are small.
 
     The ranks of independent residuals are in random order, where each autocorrelation times the
     root of the number of rows is nearly normal; there are as many chances as lags.
@@ -89,11 +93,25 @@ def _along(residuals: FloatArray) -> tuple[int, float] | None:
     if len(known) < FEWEST_ROWS:
         return None
     found = autocorrelations(scores(known), n_lags)[1:]
-    best = int(found.argmax())
-    p_value = n_lags * ndtr(-found[best] * np.sqrt(len(known)))
-    if p_value > LEVEL or found[best] < LEAST_CORRELATION:
+    p_value = n_lags * ndtr(-found.max() * np.sqrt(len(known)))
+    if p_value < LEVEL and found.max() > LEAST_CORRELATION:
+        # The first of those that are nearly the largest: a week, not three.
+        first = int(np.argmax(found > NEARLY * found.max()))
+        return first + 1, float(found[first])
+    return _season(scores(known))
+
+
+def _season(ranked: FloatArray) -> tuple[int, float] | None:
+    """The length of a wave that makes up part of the variance, and the correlation at that lag;
+    None if the wave may be chance (Fisher's test of the largest ordinate), or is small."""
+    power = np.abs(np.fft.rfft(ranked)[1:]) ** 2
+    share = float(power.max() / power.sum())
+    if len(power) * (1 - share) ** (len(power) - 1) > LEVEL or share < LEAST_WAVE:
         return None
-    return best + 1, float(found[best])
+    lag = round(len(ranked) / (1 + int(power.argmax())))
+    if lag > len(ranked) // 2:  # a trend, rather
+        lag = 1
+    return lag, float(autocorrelations(ranked, lag)[lag])
 
 
 def wanders(problem: Problem) -> bool:
