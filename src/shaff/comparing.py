@@ -116,7 +116,7 @@ def _shared(
             raise InputError("same_rows=True: these values do not say what each row has done.")
         # As the error bars are: they allow for models that other rows would have given.
         given = np.sqrt(
-            [data_covariance(row[None], game.selection.problem.row_groups)[0, 0] for row in psi]
+            [data_covariance(row[None], game.selection.problem.error_units)[0, 0] for row in psi]
         )
         stated = result.errors_by_source["data"][place]
         scale = np.divide(stated, given, out=np.zeros_like(stated), where=given > 0)
@@ -124,7 +124,8 @@ def _shared(
     one, other = influences
     if one.shape != other.shape:
         raise InputError("same_rows=True: the two results rest on different numbers of rows.")
-    groups = a.problem.row_groups
+    in_time = a.selection.problem.blocks
+    groups = a.problem.row_groups if in_time is None else in_time
     together = [
         data_covariance(np.stack(rows), groups)[0, 1] for rows in zip(one, other, strict=True)
     ]

@@ -53,6 +53,7 @@ from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values.forest.setting import with_plain_error
 from shaff.values.making import (
+    check_holds_out_folds,
     estimator_for_all_rows,
     fitted_model,
     fitted_values,
@@ -329,7 +330,15 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self._codes = codes
         return self
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, row_groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        row_groups: Any = None,
+        *,
+        time: Any = None,
+    ) -> Self:
         """Compute the effects of the columns (or groups of columns) of X on y.
 
         Parameters
@@ -347,6 +356,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         row_groups : array of shape (n_rows,), name or None, default=None
             Labels of rows that belong together (one patient, one day), or the name of the column
             that holds them. Such rows are never on both sides of a split.
+        time : array of shape (n_rows,), name or None, default=None
+            When each row was observed, as numbers or dates, or the name of the column that says so,
+            which then is no input. Folds are stretches of time with a gap on both sides, and error
+            bars count blocks of time, as long as rows depend on each other. If y wanders like a
+            random walk, p-values are withheld. See the page "Series in time" of the guide.
 
         Returns
         -------
@@ -364,7 +378,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         >>> est.result_.target, est.n_features_in_
         ('progression', 10)
         """
-        return self._fit(RawData(X, y, sample_weight, row_groups))
+        return self._fit(RawData(X, y, sample_weight, row_groups, time))
 
     def explain(self, X: Any = None, *, errors: bool = False) -> LocalEffects:
         """Explain single rows: what each input adds to their predictions.
@@ -489,6 +503,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         as_classes = hasattr(model, "fit") and is_classifier(model)
         with _all_or_nothing(self):
             settings = self._resolve(as_classes)
+            if given.time is not None:
+                check_holds_out_folds(settings.estimator)
             sampled = draw(given, settings.reading, settings.value_rows)
             if sampled.rest is not None:
                 learner = estimator_for_all_rows(settings.estimator, self.cv)
@@ -538,8 +554,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         given, asked = sampled.data, sampled.column_names
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
-                   for name in ("y", "sample_weight", "row_groups")}  # fmt: skip
-        rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups")
+                   for name in ("y", "sample_weight", "row_groups", "time")}  # fmt: skip
+        rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups", "time")
                 if getattr(given, name) is not None]  # fmt: skip
         start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
         table = ["X", written["y"], *rows]
@@ -607,13 +623,19 @@ def _all_or_nothing(estimator: ShapleyEffects) -> Iterator[None]:
 
 
 def shapley_effects(
-    X: Any, y: Any, *, sample_weight: Any = None, row_groups: Any = None, **settings: Any
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    row_groups: Any = None,
+    time: Any = None,
+    **settings: Any,
 ) -> EffectsResult:
     """Compute Shapley effects in one call: ``ShapleyEffects(**settings).fit(X, y).result_``.
 
     Parameters
     ----------
-    X, y, sample_weight, row_groups
+    X, y, sample_weight, row_groups, time
         The data, as in `ShapleyEffects.fit`.
     **settings
         Parameters of `ShapleyEffects`.
@@ -630,4 +652,4 @@ def shapley_effects(
     >>> shapley_effects(X, y, estimator="forest", random_state=0).n_rows
     442
     """
-    return ShapleyEffects(**settings).fit(X, y, sample_weight, row_groups).result_
+    return ShapleyEffects(**settings).fit(X, y, sample_weight, row_groups, time=time).result_

@@ -73,6 +73,7 @@ def explain_many(
     models: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     row_groups: Any = None,
+    time: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
     **settings: Any,
@@ -98,6 +99,8 @@ def explain_many(
         Weight of each row.
     row_groups : array of shape (n_rows,) or None, default=None
         Labels of rows that belong together and are never on both sides of a split.
+    time : array of shape (n_rows,) or None, default=None
+        When each row was observed; see `ShapleyEffects.fit`.
     n_jobs : int or None, default=None
         Number of fits at a time, in processes of their own or on the backend that
         ``joblib.parallel_config`` selects; with ``backend="threading"`` the number of threads of
@@ -125,7 +128,7 @@ def explain_many(
     X = collected(X)
     settings["random_state"] = _whole_seed(settings.get("random_state"))
     targets, segments, used = _read_targets(X, y), _read_segments(X, by), _names_used(y, by)
-    by_row = {"sample_weight": sample_weight, "row_groups": row_groups}
+    by_row = {"sample_weight": sample_weight, "row_groups": row_groups, "time": time}
     rows = {name: array for name, array in by_row.items() if array is not None}
     table = _Table(without_columns(X, used), targets, segments, models, rows, settings)
     jobs = list(product(targets, segments or [None], models or [None]))

@@ -71,6 +71,7 @@ def explain(
     categorical: options.Categorical = None,
     group: options.Group = None,
     row_groups: options.RowGroups = None,
+    time: options.Time = None,
     weight: options.Weight = None,
     by: options.By = None,
     classes: options.Classes = False,
@@ -113,7 +114,7 @@ def explain(
     from shaff.data.problem import RawData
 
     roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
-                  weight, classes, drop_missing_target, by)  # fmt: skip
+                  weight, classes, drop_missing_target, by, time)  # fmt: skip
     inputs = read_inputs(source, roles, max_rows, seed, _verbose())
     settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **inputs.settings}
     effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)

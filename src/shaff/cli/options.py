@@ -129,6 +129,9 @@ By = Annotated[
 RowGroups = Annotated[
     str | None, _column("Column that says which rows belong together: one person, one day.")
 ]
+Time = Annotated[
+    str | None, _column("Column that says when each row was observed: numbers or dates.")
+]
 Weight = Annotated[str | None, _column("Column of the rows' weights.")]
 Classes = Annotated[
     bool, _rows("The target holds classes, although they are written as numbers.", "--classes")

@@ -35,8 +35,8 @@ class ColumnRoles:
         Column of the outcome.
     drop, only, categorical, group : sequence of str, default=()
         Each a column, or several separated by commas; ``group`` has "name=" before them.
-    row_groups, weight, by : str or None, default=None
-        Columns of group labels, of weights and of segments.
+    row_groups, weight, by, time : str or None, default=None
+        Columns of group labels, of weights, of segments and of times.
     classes : bool, default=False
         Whether the outcome holds classes although they are written as numbers.
     drop_missing_target : bool, default=False
@@ -53,6 +53,7 @@ class ColumnRoles:
     classes: bool = False
     drop_missing_target: bool = False
     by: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +111,10 @@ def read_inputs(
 
 
 def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
-    """Return the columns of outcome, row groups, weights and segments, which are not inputs."""
+    """Return the columns of outcome, groups, weights, segments and time, which are not inputs."""
     special = [roles.target]
-    named = {"--row-groups": roles.row_groups, "--weight": roles.weight, "--by": roles.by}
+    named = {"--row-groups": roles.row_groups, "--weight": roles.weight, "--by": roles.by,
+             "--time": roles.time}  # fmt: skip
     for option, name in named.items():
         if name is None:
             continue
@@ -202,6 +204,11 @@ def _rows(frame: pl.DataFrame, roles: ColumnRoles) -> dict[str, Any]:
         if not _has_value(column).all():
             raise InputError(f"--row-groups: {roles.row_groups!r} is missing in some rows.")
         rows["row_groups"] = column
+    if roles.time is not None:
+        column = frame[roles.time]
+        if not _has_value(column).all():
+            raise InputError(f"--time: {roles.time!r} is missing in some rows.")
+        rows["time"] = column
     if roles.weight is not None:
         column = frame[roles.weight]
         if not column.dtype.is_numeric() or not _has_value(column).all():

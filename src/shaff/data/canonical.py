@@ -142,7 +142,7 @@ def with_copies_joined(problem: Problem) -> Problem:
 def _joined(problem: Problem) -> Problem:
     groups = problem.row_groups
     assert groups is not None
-    first, row_of = _distinct_rows(np.column_stack([groups, problem.y, problem.X]))
+    first, row_of = distinct_rows(np.column_stack([groups, problem.y, problem.X]))
     if len(first) < len(groups):
         weight = np.bincount(row_of, problem.weight).astype(np.float64)
         problem = replace(problem.take(first), sample_weight=weight, row_of=row_of)
@@ -150,8 +150,17 @@ def _joined(problem: Problem) -> Problem:
     return replace(problem, row_groups=None) if alone else problem
 
 
-def _distinct_rows(rows: FloatArray) -> tuple[IntpArray, IntpArray]:
-    """Return the first of equal rows each, in order, and the place of each row among them."""
+def distinct_rows(rows: FloatArray) -> tuple[IntpArray, IntpArray]:
+    """Return the first of equal rows each, in order, and the place of each row among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.canonical import distinct_rows
+    >>> first, place = distinct_rows(np.array([[2.0], [1.0], [2.0]]))
+    >>> first.tolist(), place.tolist()
+    ([0, 1], [0, 1, 0])
+    """
     # Zeros have two signs and NaN many forms.
     plain = np.ascontiguousarray(np.where(np.isnan(rows), np.nan, rows + 0.0))
     whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()

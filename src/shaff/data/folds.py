@@ -67,7 +67,7 @@ def make_folds(
     """
     if cv is None or isinstance(cv, (int, np.integer)):
         n_units = n_rows if row_groups is None else len(np.unique(row_groups))
-        n_folds = _n_folds(n_units, None if cv is None else int(cv))
+        n_folds = n_folds_of(n_units, None if cv is None else int(cv))
         kind = KFold if row_groups is None else GroupKFold
         cv = kind(n_folds, shuffle=True, random_state=random_state)
     with as_user_errors():
@@ -104,7 +104,15 @@ def fold_numbers(folds: Iterable[Fold], n_rows: int, elsewhere: int = 0) -> Intp
     return numbers
 
 
-def _n_folds(n_units: int, cv: int | None) -> int:
+def n_folds_of(n_units: int, cv: int | None = None) -> int:
+    """Return the number of folds of so many rows or groups of rows; ``cv`` is what was asked for.
+
+    Examples
+    --------
+    >>> from shaff.data.folds import n_folds_of
+    >>> n_folds_of(1000), n_folds_of(10_000), n_folds_of(10_000, 7)
+    (5, 4, 7)
+    """
     if n_units < 2:
         raise InputError("Cross-fitting needs at least two rows, or two groups of rows.")
     if cv is None:

@@ -1,4 +1,4 @@
-"""Columns of a frame that the user names: the outcome, weights, row groups, segments."""
+"""Columns of a frame that the user names: the outcome, weights, row groups, time, segments."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def by_name(given: RawData) -> RawData:
         _columns(given.X, list(given.y)) if several else _one(given.X, given.y, "y"),
         _one(given.X, given.sample_weight, "sample_weight"),
         _one(given.X, given.row_groups, "row_groups"),
+        _one(given.X, given.time, "time"),
     )
 
 

@@ -25,6 +25,7 @@ from shaff.data.folds import Fold, Splits, make_folds, read_cv
 from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
 from shaff.data.table import Groups, Table, is_frame, read_players, read_table, take_rows
 from shaff.data.target import Target, read_target
+from shaff.data.time import block_splits, outcome_blocks, read_time
 from shaff.errors import InputError
 
 
@@ -95,6 +96,10 @@ class Problem:
         Places of the rows in the user's table; None means all, in order.
     row_of : int array of shape (n_read,) or None
         The row that each of the rows as they were read is part of, where copies were joined.
+    time : int array of shape (n_rows,) or None
+        Places of the rows in time; then ``cv`` and ``row_groups`` are blocks of it.
+    blocks : int array of shape (n_rows,) or None
+        Blocks of time that are independent observations, once they are known.
 
     Examples
     --------
@@ -118,6 +123,8 @@ class Problem:
     views: Views | None = None
     places: IntpArray | None = None
     row_of: IntpArray | None = None
+    time: IntpArray | None = None
+    blocks: IntpArray | None = None
 
     @classmethod
     def of(
@@ -207,9 +214,14 @@ class Problem:
     @property
     def n_units(self) -> int:
         """Number of independent observations that v is measured on: rows, or groups if fewer."""
-        if self.row_groups is None:
+        if self.error_units is None:
             return min(self.n_measured, len(self.X))
-        return min(self.n_measured, len(np.unique(self.row_groups)))
+        return min(self.n_measured, len(np.unique(self.error_units)))
+
+    @property
+    def error_units(self) -> npt.NDArray[Any] | None:
+        """The independent observation that each row is part of; None if each row is one."""
+        return self.row_groups if self.blocks is None else self.blocks
 
     def folds(self, seed: int) -> tuple[Fold, ...]:
         """Return the folds of a run with this seed."""
@@ -263,6 +275,7 @@ class Problem:
             sample_weight=None if weight is None else weight[rows],
             row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
             places=rows if self.places is None else self.places[rows],
+            time=None if self.time is None else np.unique(self.time[rows], return_inverse=True)[1],
         )
 
     def of_rows_read(self, influences: FloatArray) -> FloatArray:
@@ -277,6 +290,14 @@ class Problem:
         # A progress bar may be bound to a window of this process.
         return {**self.__dict__, "tell": say_nothing}
 
+    def in_time(self) -> Problem:
+        """Return the problem with the folds and row groups that its times ask for."""
+        if self.time is None:
+            return self
+        blocks = outcome_blocks(self.time, self.y)
+        splits = block_splits(blocks, self.cv if isinstance(self.cv, int) else None)
+        return replace(self, cv=splits, row_groups=blocks)
+
     def with_matrix(self, X: FloatArray) -> Problem:
         """Return the problem with another matrix of as many rows."""
         return replace(self, frame=X, table=replace(self.table, X=X))
@@ -289,6 +310,7 @@ class RawData(NamedTuple):
     y: Any
     sample_weight: Any = None
     row_groups: Any = None
+    time: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +346,8 @@ def read_problem(
     """
     max_rows = None if reading.all_rows else reading.max_rows
     sample = sample_rows(data, max_rows, reading.seed)
-    X, y, sample_weight, row_groups = sample.arrays
+    X, y, sample_weight, row_groups, time = sample.arrays
+    _check_time(time, row_groups, reading.cv)
     table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
     table = replace(table, remarks=(*sample.remarks, *table.remarks))
     n_rows = len(table.X)
@@ -345,8 +368,19 @@ def read_problem(
         reading.seed,
         sample.n_given,
         places=sample.places,
+        time=read_time(time, n_rows),
     )
-    return problem if reading.all_rows else without_idle_rows(problem)
+    return problem if reading.all_rows else without_idle_rows(problem).in_time()
+
+
+def _check_time(time: Any, row_groups: Any, cv: Any) -> None:
+    """Refuse what would decide on folds beside time."""
+    if time is None:
+        return
+    if row_groups is not None:
+        raise InputError("Give time or row_groups, not both: rows of one time stay together.")
+    if cv is not None and not isinstance(cv, int | np.integer):
+        raise InputError("time makes folds of its own: pass a number of folds as cv, or None.")
 
 
 def without_idle_rows(problem: Problem) -> Problem:

@@ -98,7 +98,7 @@ class RowSample(NamedTuple):
 
 
 def sample_rows(arrays: tuple[Any, ...], max_rows: int | None, seed: int) -> RowSample:
-    """Sample at most ``max_rows`` rows of (X, y, sample_weight, row_groups), in their order.
+    """Sample at most ``max_rows`` rows of (X, y, sample_weight, row_groups, ...), in their order.
 
     Rows of one group are sampled together. Anything but X may be None.
 

@@ -273,6 +273,19 @@ def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Colu
     )
 
 
+def read_values(values: list[Any], name: str) -> Column:
+    """Read a column that is a plain list, by what its values are.
+
+    Examples
+    --------
+    >>> from shaff.data.table import read_values
+    >>> read_values(["2021-01-03", "2021-01-01"], "day").values.tolist()
+    [18630.0, 18628.0]
+    """
+    is_text = all(isinstance(v, str) or is_missing(v) for v in values)
+    return _read_text(values, name) if is_text else _read_objects(values, name)
+
+
 def _remedy(kind: str) -> str:
     if kind.startswith("period"):
         return "make dates of its periods by .dt.to_timestamp()"

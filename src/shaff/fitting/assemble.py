@@ -89,7 +89,7 @@ def _of_errors(facts: Facts, solution: Solution, errors: Uncertainty) -> dict[st
         "errors_by_source": {k: facts.shared(e) for k, e in errors.standard_errors.items()},
         "covariance": facts.covariance,
         "explained_variance_error": errors.explained_variance_error,
-        "p_values": facts.spread(errors.p_values, 1.0),
+        "p_values": None if facts.checks.wanders else facts.spread(errors.p_values, 1.0),
     }
 
 
@@ -99,7 +99,8 @@ def _of_others(facts: Facts, solution: Solution) -> dict[str, float] | None:
     if errors is not None:
         found["plain_effect"] = errors.plain
         found["standard_error"] = np.sqrt(np.diag(errors.covariance))
-        found["p_value"] = errors.p_values
+        if not facts.checks.wanders:
+            found["p_value"] = errors.p_values
     return facts.of_others(**found)
 
 

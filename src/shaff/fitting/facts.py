@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,6 +100,60 @@ class Solution:
         return None if self.values.plain is None else float(self.values.plain[0])
 
 
+class SerialCorrelation(NamedTuple):
+    """Residuals of held-out rows that correlate along an order.
+
+    Parameters
+    ----------
+    column : str or None
+        The column whose order it is; None means the order of the rows.
+    lag : int
+        How many rows apart the correlation is clearest.
+    correlation : float
+        Correlation of the ranked residuals at that lag.
+    """
+
+    column: str | None
+    lag: int
+    correlation: float
+
+
+class Twins(NamedTuple):
+    """Rows that are equal in all inputs, and alike in their outcomes beyond what inputs explain.
+
+    Parameters
+    ----------
+    share : float
+        Share of the rows that have a twin.
+    correlation : float
+        Correlation of the ranked residuals of twins, if neither helps to predict the other.
+    explained : float
+        Explained variance if twins stay together.
+    """
+
+    share: float
+    correlation: float
+    explained: float
+
+
+class RepeatedUnit(NamedTuple):
+    """A column whose values look like units that were observed repeatedly.
+
+    Parameters
+    ----------
+    column : str
+    n_units : int
+        Number of different values.
+    correlation : float or None
+        Correlation of the ranked residuals of two rows of a unit, given the other inputs; None if
+        the way in which rows stand together tells that it is a unit.
+    """
+
+    column: str
+    n_units: int
+    correlation: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Checks:
     """What was computed about the data besides the effects. See `shaff.fitting.checks`.
@@ -109,8 +163,10 @@ class Checks:
     interchangeable : tuple of tuples of str
         Groups of inputs that say nearly the same.
     summary : DataSummary or None
-    unit : str or None
+    unit : RepeatedUnit or None
         A column whose values look like units that were observed repeatedly.
+    twins : Twins or None
+        Rows that are equal in all inputs, if their outcomes depend on each other.
     row_numbers, constants : tuples of str
         Columns that count the rows, and columns that hold one value.
     tail_share : float
@@ -119,16 +175,27 @@ class Checks:
         How many rows these are.
     linear_explained : float or None
         What least squares explains of rows that it has not seen; None where it was not asked.
+    serial : SerialCorrelation or None
+        An order of the rows along which what is left of the outcome correlates.
+    wanders : bool
+        Whether times were given, and the outcome cannot be told from a random walk along them.
+    n_blocks_wanted : int or None
+        Number of independent blocks of time, where times were given; error bars may have to take
+        more of them.
     """
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
     summary: DataSummary | None = None
-    unit: str | None = None
+    unit: RepeatedUnit | None = None
+    twins: Twins | None = None
     row_numbers: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     tail_share: float = 0.0
     n_tail: int = 0
     linear_explained: float | None = None
+    serial: SerialCorrelation | None = None
+    wanders: bool = False
+    n_blocks_wanted: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

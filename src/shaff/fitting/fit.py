@@ -18,6 +18,7 @@ from shaff._util.work import engaged
 from shaff._version import __version__
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.sources.sampled import AllRows
+from shaff.data.time import influence_blocks
 from shaff.fitting.all_rows import Measured, RowsToMeasure, measure
 from shaff.fitting.arrangement import arrange
 from shaff.fitting.assemble import assemble
@@ -85,7 +86,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         solution = steps.solution()
     fitted = FittedGame(
         problem,
-        selection,
+        steps.selection,
         game,
         arranged.columns,
         evaluator.reporting_to(Silent()),
@@ -93,7 +94,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         solution.subsets,
         solution.effects,
     )
-    return Facts(task, selection, game, solution), fitted
+    return Facts(task, steps.selection, game, solution), fitted
 
 
 def _selection_and_game(
@@ -160,6 +161,7 @@ class Steps:
 
     def solution(self) -> Solution:
         """Run the steps, then compute what follows from the same evaluations."""
+        self._find_blocks()
         self.context = context = self._context()
         proposal, evaluated = self._evaluate(context)
         values = evaluated
@@ -181,11 +183,20 @@ class Steps:
             self.measured,
         )
 
+    def _find_blocks(self) -> None:
+        """With times, let the influences on v(all) say which rows count as one observation."""
+        time, full = self.problem.time, Subsets.full(self.evaluator.n_players)
+        psi = None if time is None else self.evaluator.evaluate(full).influences
+        if time is not None and psi is not None:
+            blocks = influence_blocks(time, psi[0].astype(np.float64))
+            problem = replace(self.problem, blocks=blocks)
+            self.selection = replace(self.selection, problem=problem)
+
     def _errors(self, effects: Effects, values: Values) -> inference.Uncertainty | None:
         proxy = self.context.proxy
         linear = None if proxy is None else proxy.effects
         rows = None if self.measured is None else self.measured.errors_of(values.subsets)
-        errors = inference.uncertainty(effects, values, self.problem.row_groups, linear, rows)
+        errors = inference.uncertainty(effects, values, self.problem.error_units, linear, rows)
         if errors is None:
             return None
         return replace(errors, p_values=self._null_test(errors.p_values))
@@ -202,7 +213,7 @@ class Steps:
         found = self._gains()
         if found is None:
             return of_effects
-        nested = nested_p_values(found, problem.weight, problem.row_groups)
+        nested = nested_p_values(found, problem.weight, problem.error_units)
         return joint_p_values(nested, of_effects)
 
     def _gains(self) -> FloatArray | None:
@@ -251,7 +262,7 @@ class Steps:
         psi = self.evaluator.evaluate(Subsets.full(self.evaluator.n_players)).influences
         if psi is None:
             return np.inf
-        covariance = inference.data_covariance(psi.astype(np.float64), self.problem.row_groups)
+        covariance = inference.data_covariance(psi.astype(np.float64), self.problem.error_units)
         error = float(np.sqrt(covariance[0, 0]))
         if self.whole is None:
             return error

@@ -49,7 +49,7 @@ def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
         names=selection.names,
         looked_at=np.sort(selection.kept),
         pair_values=weights @ values.v,
-        pair_errors=pair_errors(weights, values, design[by_name], selection.problem.row_groups),
+        pair_errors=pair_errors(weights, values, design[by_name], selection.problem.error_units),
         plain_pair_values=None if values.plain is None else weights @ values.plain,
         n_rows=selection.problem.n_measured,
         n_subsets=len(values.v),

@@ -19,6 +19,7 @@ from shaff.values.registry import LEARNERS, Learner
 from shaff.values.stack import run_seeds
 
 __all__ = [
+    "check_holds_out_folds",
     "counts_weights",
     "estimator_for_all_rows",
     "fitted_model",
@@ -86,6 +87,24 @@ def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
         'Rows outside of the sample are measured by boosting only: use estimator="boosting", a '
         'booster, or value_rows="sample".'
     )
+
+
+def check_holds_out_folds(estimator: Any) -> None:
+    """Refuse forests, whose bags are drawn at random and know no stretches of time.
+
+    Examples
+    --------
+    >>> from shaff.values.making import check_holds_out_folds
+    >>> check_holds_out_folds("forest")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    shaff.errors.InputError: A forest holds out rows at random, so that time cannot be kept to: ...
+    """
+    if estimator == "forest" or isinstance(estimator, ForestValues) or is_forest(estimator):
+        raise InputError(
+            "A forest holds out rows at random, so that time cannot be kept to: use "
+            'estimator="auto" or "boosting".'
+        )
 
 
 def split_seeds(estimator: str | None, problem: Problem) -> list[int]:

@@ -254,7 +254,8 @@ def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> Sampl
         rest_in_memory = _rest_in_memory(held, options, value_rows)
         names = None if held is collected_data else data
         return SampledData(held, options, rest_in_memory, column_names=names)
-    rows = LakeRows.named(lake, *data[1:])
+    _check_in_memory(data)
+    rows = LakeRows.named(lake, *data[1:4])
     tally = Tally.of(rows, options.seed)
     most = LAKE_SAMPLE if options.max_rows is None else options.max_rows
     sample = sample_lake(rows, tally, most, options.seed)
@@ -264,6 +265,11 @@ def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> Sampl
     left = share > 0 and len(sample.places) < tally.n_rows
     options = replace(options, max_rows=None)
     return SampledData(sample.data, options, rest if left else None, tally, data)
+
+
+def _check_in_memory(data: RawData) -> None:
+    if data.time is not None:
+        raise InputError("time needs a table in memory: read it into a frame first.")
 
 
 def _may_be_lake(data: RawData) -> bool:
@@ -276,6 +282,8 @@ def _rest_in_memory(
     data: RawData, options: ReadingOptions, value_rows: ValueRows
 ) -> AllRows | None:
     n_rows = n_given_rows(data.X)
+    if value_rows != "sample" and data.time is not None:
+        raise InputError("time is measured on the sample only: leave out value_rows.")
     if value_rows == "sample" or options.max_rows is None or n_rows <= options.max_rows:
         return None
     groups = read_row_groups(data.row_groups, n_rows)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from shaff.data.summary import summarise
-from shaff.fitting.checks.columns import constant_columns, repeated_unit, row_number_columns
+from shaff.fitting.checks.columns import constant_columns, row_number_columns
+from shaff.fitting.checks.dependence import dependence
 from shaff.fitting.checks.linear import linear_explained
 from shaff.fitting.checks.tails import tail_of_variance
 from shaff.fitting.checks.twins import interchangeable
@@ -23,9 +24,9 @@ def run_checks(facts: Facts) -> Checks:
     if not facts.task.explains_outcome:  # whose leaks and tails would be those of a model
         return Checks(**found)
     share, n_rows = tail_of_variance(problem)
+    found |= dependence(facts)
     return Checks(
         **found,
-        unit=repeated_unit(problem),
         row_numbers=row_number_columns(problem),
         constants=constant_columns(problem),
         tail_share=share,

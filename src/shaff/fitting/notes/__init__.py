@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shaff.fitting.facts import Facts
-from shaff.fitting.notes import cautions, effects, learner, models, reading
+from shaff.fitting.notes import cautions, dependence, effects, learner, models, reading
 
 Rule = Callable[[Facts], Iterable[str]]
 
@@ -21,7 +21,11 @@ RULES: tuple[Rule, ...] = (
     # What is likely not meant: leaks, repeated units, tails.
     effects.constant_outcome,
     cautions.leak,
-    cautions.repeated_unit,
+    dependence.random_walk,
+    dependence.twins,
+    dependence.repeated_unit,
+    dependence.series,
+    dependence.few_blocks,
     cautions.row_numbers,
     cautions.heavy_tail,
     cautions.little_explained,

@@ -36,18 +36,6 @@ def leak(facts: Facts) -> Iterator[str]:
     )
 
 
-def repeated_unit(facts: Facts) -> Iterator[str]:
-    """A column names units that were observed several times."""
-    name = facts.checks.unit
-    if name is not None:
-        yield (
-            f"Column {name!r} repeats, as if each value were one unit seen several times (a "
-            "person, a firm, a day). If it is, rows of one unit know each other's outcome and too "
-            f"much seems explained: make it the row groups (row_groups, --row-groups {name}), not "
-            "an input."
-        )
-
-
 def row_numbers(facts: Facts) -> Iterator[str]:
     """Columns count the rows."""
     if facts.checks.row_numbers:

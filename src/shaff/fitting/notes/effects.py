@@ -44,8 +44,8 @@ def few_units(facts: Facts) -> Iterator[str]:
     """Error bars rest on few independent observations."""
     problem = facts.selection.problem
     has_errors = facts.solution is not None and facts.solution.errors is not None
-    if not has_errors or problem.n_units >= ENOUGH_UNITS:
-        return
+    if not has_errors or problem.n_units >= ENOUGH_UNITS or problem.time is not None:
+        return  # of blocks of time, other notes tell
     what = "row" if problem.row_groups is None else "group"
     yield (
         f"Error bars and tests rest on {counted(problem.n_units, what)}: "

@@ -1,0 +1,83 @@
+"""What half of the rows would have explained: do more rows still help?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shaff._util.threads import one_blas_thread
+from shaff._util.typing import FloatArray
+from shaff.data.folds import fold_numbers, make_folds
+from shaff.data.problem import Problem
+from shaff.protocols import Values
+from shaff.subsets import Subsets
+from shaff.values.boosting.projected_boosting import ProjectedBoosting
+from shaff.values.mixing import Predictions
+from shaff.values.smooth.smooth_values import SmoothValues
+
+# Rows, or groups of rows, below which halves tell nothing.
+FEWEST_UNITS = 60
+# Folds that weigh the parts against each other.
+N_FOLDS = 5
+
+
+def learning_curve(
+    problem: Problem, boosting: ProjectedBoosting, smooth: SmoothValues | None = None
+) -> tuple[Values, Values] | None:
+    """Evaluate all inputs together as the learners do, and by learners of half of the rows.
+
+    Each half of the rows is predicted by learners of the other half. These take over the choices
+    made on all rows (start, number of trees, functions, products), since the choices cost most.
+
+    Parameters
+    ----------
+    problem : Problem
+    boosting : ProjectedBoosting
+    smooth : SmoothValues or None
+        What is stacked with it.
+
+    Returns
+    -------
+    pair of Values, or None
+        v of the full set by all rows and by halves, with influences. None where halves would not
+        be like all rows: few rows, splits that were given, columns that each fold has screened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.boosting.projected_boosting import ProjectedBoosting
+    >>> from shaff.values.halves import learning_curve
+    >>> X = np.random.default_rng(0).standard_normal((400, 3))
+    >>> problem = Problem.of(X, np.sign(X).prod(axis=1), random_state=0)
+    >>> now, half = learning_curve(problem, ProjectedBoosting(problem))
+    >>> bool(now.v[0] > half.v[0] + 0.05)
+    True
+    """
+    if problem.has_splits or problem.views is not None or problem.n_units < FEWEST_UNITS:
+        return None
+    full = Subsets.full(len(problem.players))
+    halves = make_folds(len(problem.X), 2, problem.row_groups, problem.seed)
+    split = replace(problem, cv=[(half.train, half.test) for half in halves])
+    now = [boosting.predict(full)]
+    with one_blas_thread:
+        then = [ProjectedBoosting(split, like=boosting).predict(full)]
+    if smooth is not None:
+        now.append(smooth.predict(full))
+        then.append(smooth.predict_halves(halves))
+    return _evaluate(problem, boosting, now), _evaluate(problem, boosting, then)
+
+
+def _evaluate(
+    problem: Problem, boosting: ProjectedBoosting, parts: Sequence[FloatArray]
+) -> Values:
+    """v of the full set by predictions that are stacked."""
+    outcome, n_rows = boosting.outcome, len(problem.X)
+    fold_of = fold_numbers(make_folds(n_rows, N_FOLDS, problem.row_groups, problem.seed), n_rows)
+    means = parts[0]
+    if len(parts) > 1:
+        means, _ = Predictions(np.stack(parts, axis=1), outcome).combine(fold_of)
+    full = Subsets.full(len(problem.players))
+    return outcome.values(full, (outcome.y - means) ** 2, influences=True)
