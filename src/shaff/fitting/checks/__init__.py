@@ -10,9 +10,11 @@ from typing import Any
 
 from shaff.data.summary import summarise
 from shaff.fitting.checks.columns import constant_columns, repeated_unit, row_number_columns
+from shaff.fitting.checks.identities import find_identities
+from shaff.fitting.checks.leaks import find_leaks
 from shaff.fitting.checks.linear import linear_explained
 from shaff.fitting.checks.tails import tail_of_variance
-from shaff.fitting.checks.twins import interchangeable
+from shaff.fitting.checks.twins import interchangeable, quadratics
 from shaff.fitting.facts import Checks, Facts, Solution
 
 
@@ -23,8 +25,11 @@ def run_checks(facts: Facts) -> Checks:
     if not facts.task.explains_outcome:  # whose leaks and tails would be those of a model
         return Checks(**found)
     share, n_rows = tail_of_variance(problem)
+    leaks = find_leaks(problem)
     return Checks(
         **found,
+        leaks=leaks,
+        identities=find_identities(problem, leaks.names),
         unit=repeated_unit(problem),
         row_numbers=row_number_columns(problem),
         constants=constant_columns(problem),
@@ -41,6 +46,7 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     asked = facts.task.explains_outcome and solution.errors is not None
     return {
         "interchangeable": interchangeable(problem, facts.selection.kept),
+        "quadratics": quadratics(problem),
         "summary": summary,
         "linear_explained": linear_explained(problem) if asked else None,
     }
