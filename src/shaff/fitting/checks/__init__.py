@@ -29,7 +29,7 @@ def run_checks(facts: Facts) -> Checks:
     return Checks(
         **found,
         leaks=leaks,
-        identities=find_identities(problem, leaks.names),
+        identities=find_identities(problem, (*leaks.ordered, *leaks.separating)),
         unit=repeated_unit(problem),
         row_numbers=row_number_columns(problem),
         constants=constant_columns(problem),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,9 +17,10 @@ FIRST_ROWS = 500
 # The chance that unrelated columns agree as these do, over all columns: less, and small tables of
 # coarse numbers raise alarms (`benchmarks.leaks`).
 CHANCE = 1e-6
-# Pairs of rows with different outcomes that an input must tell apart, as a share: less, and a rare
-# indicator that happens to mark the largest outcomes is taken for a leak (`benchmarks.leaks`).
-TOLD_APART = 0.25
+# Share of the variance of the outcome's ranks that the values of such an input explain: less, and
+# an indicator of some rows with large outcomes, or one that excludes another, is taken for a leak
+# (`benchmarks.leaks clean --every-column`).
+EXPLAINED = 0.6
 # Different values of an input per row: with more, few rows share one, and a good predictor has the
 # same outcome in these by itself.
 MOST_VALUES = 0.5
@@ -52,6 +54,8 @@ from shaff.fitting.findings import Leaks
         ]  # fmt: skip
 
     apart = passing(numbers, _separates if is_class else _is_ordered)
+    if not is_class:
+        apart += passing(np.flatnonzero(problem.categorical).tolist(), _is_ordered_category)
     others = passing([j for j in range(n) if j not in apart], _determines)
     if others:
         rows = distinct_rows(problem.X, codes)
@@ -102,6 +106,17 @@ def _is_ordered(x: FloatArray, codes: IntpArray, n_columns: int) -> bool:
     return n_columns == 0 or _is_strong(x, codes, n_columns)
 
 
+def _is_ordered_category(x: FloatArray, codes: IntpArray, n_columns: int) -> bool:
+    """Whether each category has a range of outcomes of its own, as classes of it have."""
+    kinds = np.unique(x, return_inverse=True)[1]
+    counts = np.bincount(kinds)
+    if len(counts) > MOST_VALUES * len(x):
+        return n_columns == 0
+    # Ordered by their means, which is one of many orders that they might have had.
+    means = np.bincount(kinds, codes) / counts
+    return _is_ordered(means[kinds], codes, n_columns * math.factorial(min(len(counts), 100)))
+
+
 def _agrees(x: FloatArray, codes: IntpArray) -> bool:
     """Whether no two rows are in one order by x and in the other by the outcome."""
     return bool((np.diff(x[np.lexsort([x, codes])]) >= 0).all())
@@ -113,10 +128,16 @@ def _is_strong(x: FloatArray, codes: IntpArray, n_columns: int) -> bool:
     cells = np.unique(np.stack([own, codes]), axis=1, return_counts=True)[1]
     of_x, of_y = np.bincount(own), np.bincount(codes)
     by_chance = _log_chance(of_x, of_y, cells)
-    ordered = _squares(np.array([len(x)])) - _squares(of_y)
-    told = ordered - (_squares(of_x) - _squares(cells))
-    limit = np.log(CHANCE / (2 * n_columns))
-    return bool(by_chance < limit and told > TOLD_APART * ordered)
+    limit = np.log(CHANCE) - math.log(2 * n_columns)
+    return bool(by_chance < limit and _explained_ranks(own, codes) > EXPLAINED)
+
+
+def _explained_ranks(own: IntpArray, codes: IntpArray) -> float:
+    """Share of the variance of the ranks of the outcome between the values of x."""
+    counts = np.bincount(codes)
+    ranks = (np.cumsum(counts) - counts / 2)[codes] - len(codes) / 2
+    sums = np.bincount(own, ranks)
+    return float((sums**2 / np.bincount(own)).sum() / max((ranks**2).sum(), 1e-300))
 
 
 def _log_chance(rows: IntpArray, columns: IntpArray, cells: IntpArray) -> float:
