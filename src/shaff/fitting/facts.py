@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -130,7 +130,7 @@ class Checks:
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
     quadratics: tuple[tuple[str, str], ...] = ()
-    leaks: Leaks = Leaks()
+    leaks: Leaks = field(default_factory=Leaks)
     identities: tuple[Identity, ...] = ()
     summary: DataSummary | None = None
     unit: str | None = None

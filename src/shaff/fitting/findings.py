@@ -12,7 +12,8 @@ class Leaks:
     Parameters
     ----------
     ordered : tuple of str
-        Numbers that rise, or fall, with the outcome without exception; ties aside.
+        Columns that rise, or fall, with the outcome with hardly an exception, ties aside; of
+        categories, those in some order.
     separating : tuple of str
         Numbers on which each class has a range of its own.
     determining : tuple of str

@@ -74,7 +74,10 @@ class Uncertainty:
         by_output = None if self.by_output is None else averaged(self.by_output, kinds)
         return replace(
             self,
-            **{name: averaged_covariance(each, kinds) for name, each in self._sources.items()},
+            data=averaged_covariance(self.data, kinds),
+            design=averaged_covariance(self.design, kinds),
+            ensemble=averaged_covariance(self.ensemble, kinds),
+            algorithm=averaged_covariance(self.algorithm, kinds),
             p_values=averaged(self.p_values, kinds),
             plain=averaged(self.plain, kinds),
             by_output=by_output,

@@ -37,18 +37,18 @@ _DECIMALS = range(-3, 7)
 def find_identities(problem: Problem, skip: Iterable[str] = ()) -> tuple[Identity, ...]:
     """Find formulas that give the outcome from two or more inputs; those of ``skip`` do not count.
 
-    None for several outputs and for more than two classes.
+        None for several outputs and for more than two classes.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shaff.data.problem import Problem
-from shaff.fitting.findings import Identity, Term
-    >>> from shaff.fitting.checks.identities import find_identities
-    >>> X = np.random.default_rng(0).standard_normal((60, 4))
-    >>> found, = find_identities(Problem.of(X, X[:, 1] - X[:, 3]))
-    >>> found.names, [round(term.weight, 6) for term in found.terms]
-    (('x1', 'x3'), [1.0, -1.0])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from shaff.data.problem import Problem
+    from shaff.fitting.findings import Identity, Term
+        >>> from shaff.fitting.checks.identities import find_identities
+        >>> X = np.random.default_rng(0).standard_normal((60, 4))
+        >>> found, = find_identities(Problem.of(X, X[:, 1] - X[:, 3]))
+        >>> found.names, [round(term.weight, 6) for term in found.terms]
+        (('x1', 'x3'), [1.0, -1.0])
     """
     if problem.y.shape[1] > 1:
         return ()
@@ -137,7 +137,7 @@ class _Fit:
     n_rows: int
 
     def holds(self, system: _System) -> tuple[bool, bool]:
-        """Whether it gives the outcome in all rows: to all digits, and to those that are written."""
+        """Whether it gives the outcome in all rows: to all digits, and to those written."""
         (X, X_blur), (y, y_blur) = system.X, system.y
         error = np.abs(y - X @ self.weights - self.constant)
         sizes = np.abs(self.weights)
@@ -274,7 +274,9 @@ def _resolution(x: FloatArray) -> float:
     some = some[np.isfinite(some)]
     for decimals in _DECIMALS:
         scaled = some * 10.0**decimals
-        if (np.abs(scaled - np.round(scaled)) <= 1e-6).all() and np.abs(scaled).max(initial=0) < 1e9:
+        if (np.abs(scaled - np.round(scaled)) <= 1e-6).all() and np.abs(scaled).max(
+            initial=0
+        ) < 1e9:
             return float(10.0**-decimals)
     return 0.0
 

@@ -22,9 +22,9 @@ def given_away(facts: Facts) -> Iterator[str]:
     leaks, y = facts.checks.leaks, facts.target
     if leaks.ordered:
         yield (
-            f"{_each(leaks.ordered)} the rows in the order of {y}, or the opposite, without "
+            f"{_each(leaks.ordered)} the rows in the order of {y}, or the opposite, with hardly an "
             f"exception: {_pronoun(leaks.ordered)} {y} on another scale (units, logarithm, rank, "
-            f"classes)? {_advice(leaks.ordered)}"
+            f"classes), or made from it? {_advice(leaks.ordered)}"
         )
     if leaks.separating:
         yield (
@@ -62,7 +62,10 @@ def explained_alone(facts: Facts) -> Iterator[str]:
     nearly = [int(k) for k in left if NEARLY < alone[k] <= LEAK]
     if sure:
         names = [facts.names[k] for k in sure]
-        yield f"{_shares(facts, sure)}: {_pronoun(names)} {y} in other words, or known only after it? {_advice(names)}"  # noqa: E501
+        yield (
+            f"{_shares(facts, sure)}: {_pronoun(names)} {y} in other words, or known only after "
+            f"it? {_advice(names)}"
+        )
     if nearly:
         names = [facts.names[k] for k in nearly]
         known = "it is" if len(names) == 1 else "they are"
@@ -99,9 +102,10 @@ def _advice(names: tuple[str, ...] | list[str]) -> str:
 def _formula(identity: Identity, y: str) -> str:
     """The formula in words: as a sum, or as a product where it is one of logarithms."""
     if len(identity.terms) > FEW_TERMS:
-        kind = "the logarithms" if identity.of_log else "a linear function"
-        of = f"{kind} of {enumerated([repr(name) for name in identity.names])}"
-        return f"the logarithm of {y} is a linear function of {of}" if identity.of_log else f"{y} is {of}"  # noqa: E501
+        names = enumerated([repr(name) for name in identity.names])
+        if identity.of_log:
+            return f"the logarithm of {y} is a linear function of those of {names}"
+        return f"{y} is a linear function of {names}"
     if identity.of_log and all(term.is_log for term in identity.terms):
         return f"{y} = {_product(identity)}"
     left = f"log {y}" if identity.of_log else y
