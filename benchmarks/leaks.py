@@ -191,6 +191,7 @@ def bases() -> Iterator[tuple[str, Any, Any]]:
     known = {**TABLES, **MORE}
     for name in BASES:
         X, y = read_table(known[name])
+        X = X.drop(columns=["logwage", "bwghtlbs", "arrest"], errors="ignore")  # see `TRUE`
         yield name, X.reset_index(drop=True), np.asarray(y, dtype=float)
     for n, p in SIMULATED:
         X = np.random.default_rng(n).standard_normal((n, p))
