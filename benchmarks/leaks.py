@@ -4,9 +4,9 @@
     python -m benchmarks.leaks clean [--every-column]
 
 `planted` puts twelve kinds of leaks and identities into real tables (`benchmarks.tables`) and
-simulated ones, and prints how often all planted inputs are named, and how often others are. `clean` prints
-all that is said of real tables, each with the outcome that it was published for, or with each
-of its columns. The checks run without a fit.
+simulated ones, and prints how often all planted inputs are named, and how often others are.
+`clean` prints all that is said of real tables, each with the outcome that it was published for, or
+with each of its columns. The checks run without a fit.
 """
 
 from __future__ import annotations

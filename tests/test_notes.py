@@ -35,8 +35,8 @@ def test_leak():
     (note,) = notes(X, y.rename("price"))
     assert note == (
         "'after' puts the rows in the order of price, or the opposite, with hardly an exception: "
-        "is it price on another scale (units, logarithm, rank, classes), or made from it? Then leave "
-        "it out."
+        "is it price on another scale (units, logarithm, rank, classes), or made from it? Then "
+        "leave it out."
     )
 
 

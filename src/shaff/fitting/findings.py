@@ -60,12 +60,15 @@ class Identity:
         Whether the formula gives the logarithm of the outcome.
     is_rounded : bool
         Whether it holds up to the digits of the columns only.
+    n_exceptions : int, default=0
+        Number of rows in which it does not hold.
     """
 
     terms: tuple[Term, ...]
     constant: float
     of_log: bool = False
     is_rounded: bool = False
+    n_exceptions: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:

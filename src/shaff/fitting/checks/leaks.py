@@ -33,15 +33,14 @@ MOST_VALUES = 0.5
 def find_leaks(problem: Problem) -> Leaks:
     """Find the inputs that give the outcome away by themselves; none with several outputs.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from shaff.data.problem import Problem
-    from shaff.fitting.findings import Leaks
-        >>> from shaff.fitting.checks.leaks import find_leaks
-        >>> X = np.random.default_rng(0).standard_normal((50, 3))
-        >>> find_leaks(Problem.of(X, np.exp(-X[:, 1]))).ordered
-        ('x1',)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.fitting.checks.leaks import find_leaks
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> find_leaks(Problem.of(X, np.exp(-X[:, 1]))).ordered
+    ('x1',)
     """
     codes = outcome_codes(problem)
     if codes is None:

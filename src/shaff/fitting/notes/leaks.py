@@ -44,8 +44,9 @@ def identities(facts: Facts) -> Iterator[str]:
     """Inputs give the outcome together, by a formula."""
     for identity in facts.checks.identities:
         digits = ", up to the digits that are written" if identity.is_rounded else ""
+        rows = f" but {identity.n_exceptions}" * (identity.n_exceptions > 0)
         yield (
-            f"In all rows {_formula(identity, facts.target)}{digits}. If that is how "
+            f"In all rows{rows} {_formula(identity, facts.target)}{digits}. If that is how "
             f"{facts.target} is defined, leave out {listed(identity.names)}: with them it is "
             "explained by definition."
         )
@@ -113,17 +114,18 @@ def _formula(identity: Identity, y: str) -> str:
 
 
 def _sum(identity: Identity) -> str:
-    parts = [_signed(term.weight, _word(term)) for term in identity.terms]
+    digits = 3 if identity.is_rounded else 4
+    parts = [_signed(term.weight, _word(term), digits) for term in identity.terms]
     largest = max(abs(term.weight) for term in identity.terms)
     if abs(identity.constant) > 1e-6 * largest:
-        parts.append(_signed(identity.constant, ""))
+        parts.append(_signed(identity.constant, "", digits))
     text = " ".join(parts)
     return text.removeprefix("+ ") if text.startswith("+") else "−" + text.removeprefix("− ")
 
 
-def _signed(weight: float, word: str) -> str:
-    size = f"{abs(weight):.4g}"
-    is_one = word and abs(abs(weight) - 1) < 1e-4
+def _signed(weight: float, word: str, digits: int) -> str:
+    size = f"{abs(weight):.{digits}g}"
+    is_one = word and size == "1"
     text = word if is_one else " · ".join(filter(None, (size, word)))
     return f"{'−' if weight < 0 else '+'} {text}"
 
@@ -135,15 +137,15 @@ def _word(term: Term) -> str:
 
 
 def _product(identity: Identity) -> str:
-    factor = float(np.exp(identity.constant))
-    above = [_power(term) for term in identity.terms if term.weight > 0]
-    below = [_power(term) for term in identity.terms if term.weight < 0]
-    if abs(factor - 1) > 1e-4 or not above:
-        above.insert(0, f"{factor:.4g}")
+    digits = 3 if identity.is_rounded else 4
+    factor = f"{np.exp(identity.constant):.{digits}g}"
+    above = [_power(term, digits) for term in identity.terms if term.weight > 0]
+    below = [_power(term, digits) for term in identity.terms if term.weight < 0]
+    if factor != "1" or not above:
+        above.insert(0, factor)
     return " / ".join([" · ".join(above), *below])
 
 
-def _power(term: Term) -> str:
-    exponent = abs(term.weight)
-    word = repr(term.inputs[0][0])
-    return word if abs(exponent - 1) < 1e-4 else f"{word}^{exponent:.4g}"
+def _power(term: Term, digits: int) -> str:
+    exponent, word = f"{abs(term.weight):.{digits}g}", repr(term.inputs[0][0])
+    return word if exponent == "1" else f"{word}^{exponent}"
