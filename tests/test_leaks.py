@@ -79,6 +79,24 @@ def test_few_typing_errors_do_not_hide_a_leak():
     assert find_leaks(read(X.assign(nearly=nearly), y)).names == ()
 
 
+def test_few_typing_errors_do_not_hide_an_identity():
+    X, y, rng = frame()
+    X["part"] = rng.standard_normal(N)
+    X["rest"] = y - X["part"]
+    X.loc[[3, 50], "rest"] += 2.0
+    (identity,) = find_identities(read(X, y))
+    assert set(identity.names) == {"part", "rest"}
+    assert identity.n_exceptions == 2
+    assert_allclose([term.weight for term in identity.terms], 1)
+
+
+def test_a_few_large_outcomes_do_not_make_an_identity_of_the_rest():
+    X, _, rng = frame()
+    y = rng.integers(2, size=N).astype(float)
+    y[:2] = 10_000
+    assert find_identities(read(X.round(1), y)) == ()
+
+
 def test_missing_entries_do_not_hide_leaks_and_identities():
     X, y, rng = frame()
     X = X.assign(part=rng.standard_normal(N))

@@ -24,8 +24,8 @@ SPARE_ROWS = 10
 # Errors of numbers with all their digits, relative to their size.
 EXACT = 1e-7
 # Rounding may put a formula off by this share of the outcome's deviation: more, and a good
-# approximation passes for an identity (`benchmarks.leaks`).
-BLUR = 0.02
+# approximation passes for an identity (`benchmarks.leaks`); the sooner, the more terms it has.
+BLUR, BLUR_OF_MANY = 0.02, 0.005
 # Rows that may be typing errors, as a share, and what a first look may therefore leave open of the
 # variance: more, and time is spent on good approximations.
 ERRORS, OPEN = 0.01, 0.02
@@ -155,9 +155,12 @@ class _Fit:
         """
         exact, rounded = self._rows(system)
         enough, error = (1 - ERRORS) * len(exact), self.errors(system)
-        off = np.sqrt((error[rounded] ** 2).mean()) if rounded.any() else np.inf
-        is_close = off <= BLUR * system.y.value.std()
-        return bool(exact.sum() >= enough), bool(is_close and rounded.sum() >= enough)
+        if rounded.sum() < enough:
+            return False, False
+        off, spread = np.sqrt((error[rounded] ** 2).mean()), system.y.value[rounded].std()
+        blur = BLUR if len(self.weights) <= 2 else BLUR_OF_MANY
+        is_close = spread > 0 and off <= blur * spread
+        return bool(is_close and exact.sum() >= enough), bool(is_close)
 
     def n_exceptions(self, system: _System) -> int:
         """Number of rows that it does not give."""
@@ -226,7 +229,10 @@ class _Search:
         rows = np.random.default_rng(0).permutation(len(system.y.value))
         if len(rows) < SPARE_ROWS + len(system.terms) + 1:
             return None
-        fit = system.on(rows[:FIRST_ROWS]).robust_fit()
+        some = system.on(rows[:FIRST_ROWS])
+        fit = some.fit()
+        if not any(fit.holds(system)):
+            fit = some.robust_fit()
         exact, rounded = fit.holds(system)
         does = np.abs(fit.weights) * system.X.value.std(axis=0) > EXACT * system.y.value.std()
         if not (exact or rounded) or not does.all():
