@@ -53,7 +53,11 @@ TABLES = {
 
 def read_real(name: str) -> tuple[Any, Any]:
     """Inputs and outcome of a table, without the rows that lack the outcome."""
-    table = TABLES[name]
+    return read_table(TABLES[name])
+
+
+def read_table(table: RealTable) -> tuple[Any, Any]:
+    """The same of a table that is not in the list."""
     package, _, path = table.file.partition("/")
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:

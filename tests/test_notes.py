@@ -33,7 +33,49 @@ def test_leak():
     X, y, _ = rows()
     X["after"] = 3 * y + 1
     (note,) = notes(X, y.rename("price"))
-    assert re.match(r"'after' alone explains (99\.9|100\.0) % of price: is it price in other", note)
+    assert note == (
+        "'after' puts the rows in the order of price, or the opposite, with hardly an exception: "
+        "is it price on another scale (units, logarithm, rank, classes), or made from it? Then "
+        "leave it out."
+    )
+
+
+def test_identities_are_written_out():
+    X, y, rng = rows()
+    half = rng.random(N)
+    X["high"], X["low"] = np.round(y + half, 2), np.round(y - half, 2)
+    note, *_ = notes(X, y.rename("price"))
+    assert note.startswith("In all rows price = 0.5 · 'high' + 0.5 · 'low', up to the digits")
+    X["number"] = np.arange(N) % 7 + 1.0
+    X["each"] = np.exp(y) / X["number"]
+    note, *_ = notes(X[["a", "number", "each"]], np.exp(y).rename("cost"))
+    assert note == (
+        "In all rows cost = 'number' · 'each'. If that is how cost is defined, leave out 'number', "
+        "'each': with them it is explained by definition."
+    )
+
+
+def test_inputs_that_nearly_explain_all_are_all_named():
+    X, y, rng = rows()
+    X["first"], X["second"] = y.to_numpy() + 0.2 * rng.standard_normal((2, N))
+    note, *_ = notes(X, y)
+    assert re.match(r"'(first|second)' alone explains 98.\d %, '(first|second)' alone", note)
+    assert note.endswith("which is rare: make sure that they are known before y.")
+
+
+def test_no_advice_to_take_the_logarithm_that_is_an_input():
+    X, y, _ = rows()
+    X["log"] = 2 * y
+    found = notes(X, np.exp(2 * y))
+    assert found[0].startswith("'log' puts the rows in the order of y")
+    assert any("make up" in note for note in found)
+    assert not any("try its logarithm" in note for note in found)
+
+
+def test_squares_are_named():
+    X, y, _ = rows()
+    X["a squared"] = X["a"] ** 2
+    assert any("functions of other inputs: 'a squared' of 'a'." in note for note in notes(X, y))
 
 
 def test_row_numbers_constants_and_copies():

@@ -395,15 +395,24 @@ def without_idle_rows(problem: Problem) -> Problem:
 
 
 def _originals(X: FloatArray, categorical: BoolArray) -> IntpArray:
-    """Return for each column the first one that has the same entries."""
+    """Return for each column the first one that has the same entries.
+
+    Categories are the same if each of one goes with one of the other, whatever their names.
+    """
     seen: dict[tuple[bytes, bool], int] = {}
     # Zeros have two signs and NaN many forms.
     columns = np.where(np.isnan(X), np.nan, X + 0.0).T
     keys = [
-        (np.ascontiguousarray(c).tobytes(), bool(k))
+        (np.ascontiguousarray(_by_appearance(c) if k else c).tobytes(), bool(k))
         for c, k in zip(columns, categorical, strict=True)
     ]
     return np.array([seen.setdefault(key, j) for j, key in enumerate(keys)], dtype=np.intp)
+
+
+def _by_appearance(codes: FloatArray) -> FloatArray:
+    """Return codes of categories in the order in which they first appear; NaN stays NaN."""
+    _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
+    return np.where(np.isnan(codes), np.nan, np.argsort(np.argsort(first))[kind])
 
 
 def _checked_arrays(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, Target]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.alike import averaged
 from shaff._util.typing import FloatArray
 from shaff.fitting.facts import Facts, Solution
 from shaff.fitting.notes import write_notes
@@ -120,7 +121,7 @@ def _per_output(facts: Facts, solution: Solution) -> dict[str, FloatArray] | Non
     v, linear_map = solution.values.by_output, solution.effects.linear_map
     if v is None or linear_map is None:
         return None
-    raw = linear_map @ np.vstack([v[1:], v[:1]])
+    raw = averaged(linear_map @ np.vstack([v[1:], v[:1]]), facts.selection.kinds)
     parts = [project_to_simplex(raw[:, k], float(v[0, k])) for k in range(v.shape[1])]
     return _by_output(facts, np.stack(parts, axis=1))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from shaff.data.remarks import Remark
 from shaff.data.sources.sampled import SampledData
 from shaff.data.summary import DataSummary
 from shaff.fitting.all_rows import Measured
+from shaff.fitting.findings import Identity, Leaks
 from shaff.fitting.provenance import Provenance
 from shaff.fitting.settings import Settings
 from shaff.protocols import Effects, Game, Values
@@ -162,6 +163,12 @@ class Checks:
     ----------
     interchangeable : tuple of tuples of str
         Groups of inputs that say nearly the same.
+    quadratics : tuple of (str, str)
+        Columns that are quadratic functions of another, and the other.
+    leaks : Leaks
+        Inputs that give the outcome away by themselves.
+    identities : tuple of Identity
+        Formulas that give the outcome from several inputs.
     summary : DataSummary or None
     unit : RepeatedUnit or None
         A column whose values look like units that were observed repeatedly.
@@ -185,6 +192,9 @@ class Checks:
     """
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
+    quadratics: tuple[tuple[str, str], ...] = ()
+    leaks: Leaks = field(default_factory=Leaks)
+    identities: tuple[Identity, ...] = ()
     summary: DataSummary | None = None
     unit: RepeatedUnit | None = None
     twins: Twins | None = None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sklearn
 
+from shaff._util.alike import averaged
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.warn import warn
@@ -47,6 +48,7 @@ from shaff.screening import (
     select_players,
     select_together,
 )
+from shaff.solve.copies import shared_by_copies
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
@@ -199,7 +201,8 @@ class Steps:
         errors = inference.uncertainty(effects, values, self.problem.error_units, linear, rows)
         if errors is None:
             return None
-        return replace(errors, p_values=self._null_test(errors.p_values))
+        tested = replace(errors, p_values=self._null_test(errors.p_values))
+        return tested.shared_by_copies(self.selection.kinds)
 
     def _null_test(self, of_effects: FloatArray) -> FloatArray:
         """Combine the p-values of the effects with those of each player's gains in prediction.
@@ -313,17 +316,18 @@ class Steps:
         if context.n_players == 1 or len(proposal.subsets) == 0:
             return _single_player(context.n_players, v_all)
         solver = self.settings.solver.make(SolverContext(context.relevance, context.proxy))
-        return solver.solve(proposal, values.v[1:], v_all)
+        effects = solver.solve(proposal, values.v[1:], v_all)
+        return shared_by_copies(effects, self.selection.kinds)
 
     def _sobol(self, v_all: float) -> tuple[FloatArray | None, FloatArray | None]:
         """First-order and total Sobol indices; most of their subsets are among the evaluated."""
         n_players, wanted = self.evaluator.n_players, self._sobol_subsets()
         if wanted is None:
             return None, None
-        v = self.evaluator.evaluate(wanted, influences=False).v
+        v, kinds = self.evaluator.evaluate(wanted, influences=False).v, self.selection.kinds
         # Without its only player a game is worth 0.
         rest = v[n_players:] if n_players > 1 else np.zeros(1)
-        return v[:n_players], v_all - rest
+        return averaged(v[:n_players], kinds), averaged(v_all - rest, kinds)
 
     def _sobol_subsets(self) -> Subsets | None:
         """Each player alone and all but each, where that is not too many to price."""

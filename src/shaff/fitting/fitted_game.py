@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.alike import averaged
 from shaff._util.arrays import slices
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
@@ -301,7 +302,8 @@ def shapes_of(
     problem = selection.problem
     mean, rows = _mean(problem), some_rows(len(problem.X))
     centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) + (problem.y.mean() - mean)
-    values, least = effects.linear_map @ centred, _negligible(problem, mean)
+    values = averaged(effects.linear_map @ centred, selection.kinds)
+    least = _negligible(problem, mean)
     found = {}
     for k, player in enumerate(selection.kept):
         columns = problem.players[k]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shaff._util.alike import averaged, kinds_of, pair_kinds
 from shaff._util.statistics import symmetric
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
@@ -41,16 +42,23 @@ def find_interactions(game: FittedGame, budget: Budget) -> Interactions:
     subsets, v, v_all = values.subsets[1:], values.v[1:], float(values.v[0])
     context = game.context
     linear_map, design = solve_interactions(subsets, v, v_all, context.proxy, context.relevance)
+    # Pairs of copies are told apart by their names only: equal to the last bit, after each product.
+    kinds = pair_kinds(selection.kinds)
+    linear_map, design = averaged(linear_map, kinds), averaged(design, kinds)
     # Pairs with "all others" are not reported: who of them interacts is not known.
     by_name = _pairs(game.evaluator.n_players, selection.in_order[:n_kept])
     # The solver has v(all) last, the values have it first.
     weights = np.hstack([linear_map[by_name, -1:], linear_map[by_name, :-1]])
+    kinds = kinds_of(kinds[by_name].tolist())
+    errors = pair_errors(weights, values, design[by_name], selection.problem.error_units)
     return Interactions(
         names=selection.names,
         looked_at=np.sort(selection.kept),
-        pair_values=weights @ values.v,
-        pair_errors=pair_errors(weights, values, design[by_name], selection.problem.error_units),
-        plain_pair_values=None if values.plain is None else weights @ values.plain,
+        pair_values=averaged(weights @ values.v, kinds),
+        pair_errors=errors and {source: averaged(each, kinds) for source, each in errors.items()},
+        plain_pair_values=(
+            None if values.plain is None else averaged(weights @ values.plain, kinds)
+        ),
         n_rows=selection.problem.n_measured,
         n_subsets=len(values.v),
         target=selection.problem.target.name,

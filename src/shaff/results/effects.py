@@ -96,8 +96,8 @@ class EffectsResult(Result):
         Joint figures of "all others": "effect", "raw_effect", and if known "plain_effect",
         "standard_error" and "p_value". In the arrays above each of them has an equal part of it.
     interchangeable : tuple of tuples of str
-        Groups of inputs that are nearly identical (correlations beyond 0.99) and share their
-        effect.
+        Groups of inputs that say the same and share their effect: correlations beyond 0.99,
+        increasing or decreasing functions of each other, categories and their codes.
     convergence : float array of shape (n_steps, 2) or None
         Number of evaluations so far, and the largest standard error that the design leaves then.
     directions : dict of str or None

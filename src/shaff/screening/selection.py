@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri
 
+from shaff._util.alike import kinds_of
 from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff._util.work import run_tasks
 from shaff.data.folds import Fold
@@ -82,6 +84,15 @@ class PlayerSelection:
         n_players = len(self.problem.players)
         return np.append(np.argsort(self.kept), np.arange(len(self.kept), n_players))
 
+    @cached_property
+    def kinds(self) -> IntpArray:
+        """Codes of the players of the game, equal for those that hold copies of the same columns.
+
+        Learners of shaff see a column and its copies once; other models see all of them, and each
+        is of its own kind.
+        """
+        return kinds_of([tuple(player.tolist()) for player in self.problem.players])
+
     @property
     def has_others(self) -> bool:
         """Whether a screen has put some players together."""
@@ -133,7 +144,7 @@ def select_players(problem: Problem, seeds: list[int], size: int | None = None) 
     folds = [fold for seed in seeds for fold in problem.folds(seed)]
     screen = _Screen(problem, size)
     found = run_tasks(_Screen.of_rows, screen, [(fold.train,) for fold in folds], problem.n_jobs)
-    plays = named(found, max(MOST, screen.most))
+    plays = _with_copies(named(found, max(MOST, screen.most)), problem)
     if plays.all():
         return PlayerSelection.everybody(problem)
     chosen = [own.kept for own in found]
@@ -227,6 +238,18 @@ def _scored(problem: Problem, fold: Fold, kept: BoolArray, place: int) -> tuple[
     """Fit the score of all others in the fold at that place, which seeds its inner split."""
     hidden = np.flatnonzero(~_columns_of(problem, kept))
     return fit_others(problem, fold.train, hidden, seed=place)
+
+
+def _with_copies(plays: BoolArray, problem: Problem) -> BoolArray:
+    """Add the copies of players that play by name, so that these have equal effects.
+
+    Constant columns are copies of each other too: they stay where they are, since there may be any
+    number of them, and none explains anything.
+    """
+    kinds = kinds_of([tuple(player.tolist()) for player in problem.players])
+    varies = np.nanmax(problem.X, axis=0) > np.nanmin(problem.X, axis=0)
+    tells = np.array([varies[player].any() for player in problem.players])
+    return np.asarray(plays | (tells & np.isin(kinds, kinds[plays])))
 
 
 def _columns_of(problem: Problem, players: BoolArray) -> BoolArray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from shaff._util.typing import FloatArray
+from shaff._util.alike import all_differ, averaged, averaged_covariance
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.protocols import Effects, Values
 
 Units = npt.NDArray[np.intp]
@@ -62,6 +63,25 @@ class Uncertainty:
     def standard_errors(self) -> dict[str, FloatArray]:
         """Standard errors of the raw effects by source."""
         return {name: np.sqrt(np.diag(source)) for name, source in self._sources.items()}
+
+    def shared_by_copies(self, kinds: IntpArray) -> Uncertainty:
+        """Return the same with equal bits for players of the same kind; see `shaff.solve.copies`.
+
+        Sums over rows and subsets may differ in their last bits with the place of a player.
+        """
+        if all_differ(kinds):
+            return self
+        by_output = None if self.by_output is None else averaged(self.by_output, kinds)
+        return replace(
+            self,
+            data=averaged_covariance(self.data, kinds),
+            design=averaged_covariance(self.design, kinds),
+            ensemble=averaged_covariance(self.ensemble, kinds),
+            algorithm=averaged_covariance(self.algorithm, kinds),
+            p_values=averaged(self.p_values, kinds),
+            plain=averaged(self.plain, kinds),
+            by_output=by_output,
+        )
 
     @property
     def _sources(self) -> dict[str, FloatArray]:

@@ -11,9 +11,11 @@ from typing import Any
 from shaff.data.summary import summarise
 from shaff.fitting.checks.columns import constant_columns, row_number_columns
 from shaff.fitting.checks.dependence import dependence
+from shaff.fitting.checks.identities import find_identities
+from shaff.fitting.checks.leaks import find_leaks
 from shaff.fitting.checks.linear import linear_explained
 from shaff.fitting.checks.tails import tail_of_variance
-from shaff.fitting.checks.twins import interchangeable
+from shaff.fitting.checks.twins import interchangeable, quadratics
 from shaff.fitting.facts import Checks, Facts, Solution
 
 
@@ -24,9 +26,12 @@ def run_checks(facts: Facts) -> Checks:
     if not facts.task.explains_outcome:  # whose leaks and tails would be those of a model
         return Checks(**found)
     share, n_rows = tail_of_variance(problem)
+    leaks = find_leaks(problem)
     found |= dependence(facts)
     return Checks(
         **found,
+        leaks=leaks,
+        identities=find_identities(problem, (*leaks.ordered, *leaks.separating)),
         row_numbers=row_number_columns(problem),
         constants=constant_columns(problem),
         tail_share=share,
@@ -42,6 +47,7 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     asked = facts.task.explains_outcome and solution.errors is not None
     return {
         "interchangeable": interchangeable(problem, facts.selection.kept),
+        "quadratics": quadratics(problem),
         "summary": summary,
         "linear_explained": linear_explained(problem) if asked else None,
     }

@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shaff.fitting.facts import Facts
-from shaff.fitting.notes import cautions, dependence, effects, learner, models, reading
+from shaff.fitting.notes import cautions, dependence, effects, leaks, learner, models, reading
 
 Rule = Callable[[Facts], Iterable[str]]
 
 RULES: tuple[Rule, ...] = (
     # What is likely not meant: leaks, repeated units, tails.
     effects.constant_outcome,
-    cautions.leak,
+    leaks.given_away,
+    leaks.identities,
+    leaks.explained_alone,
     dependence.random_walk,
     dependence.twins,
     dependence.repeated_unit,
@@ -32,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     cautions.order_not_settled,
     # What bears on the effects.
     effects.shared_credit,
+    effects.quadratics,
     effects.few_units,
     effects.screened,
     effects.one_explains_more_than_all,

@@ -12,8 +12,6 @@ import numpy as np
 from shaff._util.words import column_sentence, counted
 from shaff.fitting.facts import Facts
 
-# One input alone explains this much: more than nature allows, as a rule.
-LEAK = 0.99
 # Effects divide what is explained: below this there is little to divide.
 LITTLE = 0.1
 # The standard error of the largest effect, as a share of it, from which on the order is open.
@@ -21,19 +19,6 @@ UNSURE = 0.25
 # The largest 1 % of the rows make up this much of the variance of y: more than twice as much as in
 # a normal law, and more than in an exponential one (0.22).
 TAIL_SHARE = 0.3
-
-
-def leak(facts: Facts) -> Iterator[str]:
-    """One input explains the outcome nearly perfectly."""
-    alone, y = facts.first_order, facts.target
-    # What a model predicts may well be a function of one input.
-    if alone is None or not facts.task.explains_outcome or not np.nanmax(alone, initial=0.0) > LEAK:
-        return
-    name = facts.names[int(np.nanargmax(alone))]
-    yield (
-        f"{name!r} alone explains {100 * np.nanmax(alone):.1f} % of {y}: is it {y} in other words, "
-        "or known only after it? Leave it out."
-    )
 
 
 def row_numbers(facts: Facts) -> Iterator[str]:
@@ -51,7 +36,8 @@ def heavy_tail(facts: Facts) -> Iterator[str]:
     if share < TAIL_SHARE:
         return
     advice = "check them"
-    if y.min() >= 0:
+    # Not where its logarithm may be among the inputs.
+    if y.min() >= 0 and not facts.checks.leaks.names:
         advice = "try its logarithm" if y.min() > 0 else "try the logarithm of 1 + it"
     yield (
         f"{counted(n_tail, 'row')} of {len(y)} {'makes' if n_tail == 1 else 'make'} up "

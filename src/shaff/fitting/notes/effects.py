@@ -40,6 +40,18 @@ def shared_credit(facts: Facts) -> Iterator[str]:
     )
 
 
+def quadratics(facts: Facts) -> Iterator[str]:
+    """Columns are functions of others, which say more than they do."""
+    found = facts.checks.quadratics
+    if found:
+        named = [f"{one!r} of {other!r}" for one, other in found[:FEW_NAMES]]
+        yield (
+            f"Quadratic functions of other inputs: {', '.join(named)}"
+            f"{', ...' * (len(found) > FEW_NAMES)}. They add nothing that the latter do not say, "
+            "and share its credit."
+        )
+
+
 def few_units(facts: Facts) -> Iterator[str]:
     """Error bars rest on few independent observations."""
     problem = facts.selection.problem
