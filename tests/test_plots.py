@@ -51,7 +51,7 @@ def test_bars_are_the_effects_largest_on_top():
     assert labels(ax) == ["x5", "x4", "x3", "x2", "x1", "x0"]
     assert bar_widths(ax) == pytest.approx(sorted(result.effects, reverse=True))
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
-    assert [text.get_text() for text in ax.texts][-1] == "0.000"
+    assert [text.get_text() for text in ax.texts][-1] == "0"
 
 
 def test_given_axes_are_used():

@@ -14,11 +14,13 @@ from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.show import sentences
-from shaff.show.rows import NONE, Row, plain, rows
+from shaff.show.rows import NONE, Row, plain, remark_sentences, rows
 from shaff.show.text import headings, pairs_table, rest_text, row_sentences
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
+# Remarks stand at the end of their lines where there is room, else below the table.
+WITH_REMARKS = 150
 _FILE_WIDTH = 160
 _WIDE_ONLY = ("first_order", "total", "direction")
 MAX_INPUTS, MAX_PAIRS, MAX_ROWS = 50, 12, 10
@@ -44,7 +46,10 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     whole = not console.is_terminal
     console.print(Text(f"Shapley effects on {result.target_name}", style="bold"), soft_wrap=whole)
     console.print()
-    console.print(_table(result, console))
+    lines = rows(result)
+    console.print(_table(result, lines, console))
+    if console.width < WITH_REMARKS:
+        _print_sentences(remark_sentences(lines[:MAX_INPUTS]), console)
     if len(result.names) > MAX_INPUTS:
         console.print(Text(rest_text(result, MAX_INPUTS), style="dim"))
     console.print()
@@ -90,7 +95,7 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_FILE_WIDTH)
 
 
-def _table(result: EffectsResult, console: Console) -> Table:
+def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
     columns = {
         name: heading
         for name, heading in headings(result).items()
@@ -102,12 +107,15 @@ def _table(result: EffectsResult, console: Console) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     has_errors = result.standard_errors is not None
     table.add_column("95 % interval" if has_errors else "", no_wrap=True)
-    lines = rows(result)
+    with_remarks = console.width >= WITH_REMARKS and any(row.remark for row in lines)
+    if with_remarks:
+        table.add_column("", no_wrap=True)
     draw = _Bars(console, max((row.high for row in lines), default=0.0), has_errors)
     for row in lines[:MAX_INPUTS]:
         # Text, not markup: a column may be called "[b]".
         name = Text(row.name, style="" if row.is_significant else "dim")
-        table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row))
+        end = [Text(row.remark, style="dim")] * with_remarks
+        table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row), *end)
     return table
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -101,6 +101,23 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
+class Spread:
+    """The variance of the outcome, summed over its outputs, and its error.
+
+    Parameters
+    ----------
+    variance, error : float
+        With its standard error by the rows, or groups of rows.
+    covariances : float array of shape (n_players,) or None
+        Covariance of each raw effect and the variance; None where rows have no known influence.
+    """
+
+    variance: float
+    error: float
+    covariances: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class Checks:
     """What was computed about the data besides the effects. See `shaff.fitting.checks`.
 
@@ -119,6 +136,10 @@ class Checks:
         How many rows these are.
     linear_explained : float or None
         What least squares explains of rows that it has not seen; None where it was not asked.
+    spread : Spread or None
+        The variance of the outcome; the effects are shares of it.
+    held_out : dict of str to float
+        How well held-out rows are predicted; see `shaff.fitting.checks.performance`.
     """
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
@@ -129,6 +150,8 @@ class Checks:
     tail_share: float = 0.0
     n_tail: int = 0
     linear_explained: float | None = None
+    spread: Spread | None = None
+    held_out: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 _ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "first_order", "total", "p_values",
-                  "screened")  # fmt: skip
+                  "screened", "variance_covariances")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +121,19 @@ class EffectsResult(Result):
     game_names : tuple of str
         Names of the columns of `subsets`: the inputs that take part by name, and "all others" last
         where the screen has merged inputs.
+    classes : tuple of str
+        Names of the classes, if the outcome is one of several; of two classes the probability of
+        the second is explained, and `directions` are about that.
+    outcome_variance, outcome_variance_error : float or None
+        Variance of the outcome, summed over its outputs, and its standard error: effects are shares
+        of it.
+    variance_covariances : float array of shape (n_inputs,) or None
+        Covariance of each raw effect and `outcome_variance`, due to the rows.
+    held_out : dict of str to float or None
+        How well all inputs together predict held-out rows: "rmse" (root mean squared error, in
+        units of the outcome) and "rmse_of_mean" (that of the mean alone); for classes "accuracy",
+        "accuracy_of_largest" (that of always naming the largest class) and "auc" (area under the
+        ROC curve; with several classes the mean of each against the rest).
     call : str or None
         Python call that gives this result again.
     versions : dict of str or None
@@ -143,8 +156,9 @@ class EffectsResult(Result):
     _format: ClassVar[str] = "shaff.EffectsResult"
     # Version 1 had neither plain values nor errors per output; version 2 did not know of the data,
     # the call, the screen or the way to convergence; version 3 did not know of directions; up to
-    # version 4 `errors_by_source` was "standard_errors", and subsets were not kept.
-    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5)
+    # version 4 `errors_by_source` was "standard_errors", and subsets were not kept; version 5 did
+    # not know of classes, of the variance of the outcome, or of errors in its units.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -180,6 +194,11 @@ class EffectsResult(Result):
     values: FloatArray | None = None
     weights: FloatArray | None = None
     game_names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    outcome_variance: float | None = None
+    outcome_variance_error: float | None = None
+    variance_covariances: FloatArray | None = None
+    held_out: dict[str, float] | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -195,10 +214,13 @@ class EffectsResult(Result):
             "interchangeable": tuple(tuple(map(str, g)) for g in self.interchangeable),
             "n_rows": int(self.n_rows),
             "n_subsets": int(self.n_subsets),
+            "classes": tuple(map(str, self.classes)),
         }
         for field, kind in (
             ("explained_variance_error", float),
             ("plain_explained_variance", float),
+            ("outcome_variance", float),
+            ("outcome_variance_error", float),
             ("random_state", int),
             ("n_grown", int),
         ):
@@ -206,8 +228,10 @@ class EffectsResult(Result):
             checked[field] = None if value is None else kind(value)
         for field in _ONE_PER_INPUT:
             checked[field] = frozen(getattr(self, field), (p,), field)
-        if self.others is not None:
-            checked["others"] = {str(k): float(v) for k, v in self.others.items()}
+        for field in ("others", "held_out"):
+            figures = getattr(self, field)
+            if figures is not None:
+                checked[field] = {str(k): float(v) for k, v in figures.items()}
         checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["errors_by_source"] = _frozen_errors(self.errors_by_source, p)
         for field in ("per_output", "per_output_errors"):

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from shaff._util.typing import FloatArray
-from shaff._util.words import decimals, percent
+from shaff._util.words import decimals, enumerated, percent
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 
 # Effects with larger p-values are pale.
 ALPHA = 0.05
 NONE = "–"  # was not computed
+# Digits after the point: at least and at most.
+FEWEST_DIGITS, _MOST_DIGITS = 3, 6
+# An effect of so many standard errors looks significant.
+_SIGMAS = 1.96
+TOO_SMALL = "detected, too small to measure"
+BORDERLINE = "borderline: the test asks for more than the interval"
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Row:
     is_significant : bool
         Whether the effect is significantly above 0 (Holm), or was not tested.
     is_screened : bool
+    remark : str
+        Why the columns of this line seem to disagree; empty where they do not.
     """
 
     position: int
@@ -54,6 +62,7 @@ class Row:
     high: float
     is_significant: bool
     is_screened: bool
+    remark: str = ""
 
     @property
     def bar(self) -> float:
@@ -62,7 +71,7 @@ class Row:
 
     def typeset(self) -> Row:
         """Return the row with minus signs and narrow spaces, which not every terminal has."""
-        names = ("effect", "share", "interval", "error", "first_order", "total")
+        names = ("effect", "share", "interval", "error", "first_order", "total", "remark")
         texts: dict[str, Any] = {name: typeset(getattr(self, name)) for name in names}
         return replace(self, **texts)
 
@@ -105,7 +114,10 @@ def known_columns(result: EffectsResult) -> dict[str, bool]:
 
 
 class _Columns:
-    """The numbers of a result, and how they are written: all with the same digits."""
+    """The numbers of a result, and how they are written: all with the same digits.
+
+    This is also where p-values and intervals are held against each other, see `_remark`.
+    """
 
     def __init__(self, result: EffectsResult, level: float, ranks: bool) -> None:
         self.result = result
@@ -128,7 +140,7 @@ class _Columns:
         return Row(
             position=j,
             name=self.result.names[j],
-            effect="screened" if out else self._number(self.result.effects[j]),
+            effect="screened" if out else amount_text(self.result.effects[j], self.digits),
             share=NONE if out else share_text(float(self.shares[j])),
             interval=self._interval(j, out),
             p_value=NONE if out or p is None else p_value_text(p[j]),
@@ -139,6 +151,7 @@ class _Columns:
             high=float(self.high[j]),
             is_significant=not out and (p is None or bool(p[j] <= ALPHA)),
             is_screened=out,
+            remark="" if out else self._remark(j),
             **{k: NONE if out or a is None else self._number(a[j]) for k, a in numbers.items()},
         )
 
@@ -151,6 +164,26 @@ class _Columns:
         if self.errors is None:
             return NONE
         return f"{self._number(self.low[j])} to {self._number(self.high[j])}"
+
+    def _remark(self, j: int) -> str:
+        """Why effect, error, interval and p-value do not say the same.
+
+        A test may detect what an interval cannot tell from 0. And an effect of several standard
+        errors may fail the test: that adjusts for the number of inputs, and is about the effect
+        without correction.
+        """
+        if self.p_values is None or self.errors is None:
+            return ""
+        is_sure, excludes_0 = bool(self.p_values[j] <= ALPHA), bool(self.low[j] > 0)
+        if is_sure:
+            return "" if excludes_0 else TOO_SMALL
+        if not self.result.raw_effects[j] > _SIGMAS * self.errors[j]:
+            return ""
+        assert self.result.p_values is not None
+        if not excludes_0:
+            return f"p is about the uncorrected effect, {self._number(self.result._plain[j])}"
+        is_adjusted = bool(self.result.p_values[j] <= ALPHA)
+        return f"p is adjusted for {len(self.p_values)} inputs" if is_adjusted else BORDERLINE
 
     def _ranks(self, j: int) -> str:
         if self.ranks is None:
@@ -202,13 +235,92 @@ def pair_rows(found: Interactions, level: float = 0.95) -> list[PairRow]:
 
 
 def effect_digits(result: EffectsResult) -> int:
-    """Return the digits after the point that the effects of a result are written with."""
-    return decimals(float(np.abs(result.effects).max(initial=0.0)))
+    """Return the digits after the point that all numbers of a result are written with.
+
+    They follow the errors: two digits of the typical one, and one of the smallest. Without errors
+    they follow the largest effect.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.rows import effect_digits
+    >>> effect_digits(example()), effect_digits(example(errors_by_source={"data": [0.004, 0.001]}))
+    (3, 4)
+    """
+    errors = result.standard_errors
+    if errors is None or not errors[~result.is_screened].any():
+        return decimals(float(np.abs(result.effects).max(initial=0.0)))
+    return error_digits(errors[~result.is_screened])
+
+
+def error_digits(errors: FloatArray, fewest: int = FEWEST_DIGITS) -> int:
+    """Return the digits that show two figures of the typical error and one of the smallest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.show.rows import error_digits
+    >>> error_digits(np.array([0.02, 0.01])), error_digits(np.array([0.002, 0.003, 0.0003]))
+    (3, 4)
+    """
+    known = errors[np.isfinite(errors) & (errors > 0)]
+    if not len(known):
+        return FEWEST_DIGITS
+    wanted = max(1 - np.floor(np.log10(np.median(known))), -np.floor(np.log10(known.min())))
+    return int(np.clip(wanted, fewest, _MOST_DIGITS))
+
+
+def amount_text(amount: float, digits: int) -> str:
+    """Return an effect: "0" for none at all, and a bound for what rounding would call none.
+
+    Examples
+    --------
+    >>> from shaff.show.rows import amount_text
+    >>> amount_text(0.1234, 3), amount_text(0.0, 3), amount_text(0.0001, 3)
+    ('0.123', '0', '< 0.001')
+    """
+    if amount == 0:
+        return "0"
+    smallest = 10.0**-digits
+    return f"< {smallest:.{digits}f}" if 0 < amount < smallest / 2 else number_text(amount, digits)
+
+
+def remark_sentences(shown: list[Row]) -> list[str]:
+    """Return the remarks of rows as sentences, for tables without room for them.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.rows import remark_sentences, rows
+    >>> found = example(errors_by_source={"data": [0.06, 0.01]}, p_values=[0.001, 0.001])
+    >>> remark_sentences(rows(found))
+    ['Detected, too small to measure: age.']
+    """
+    names: dict[str, list[str]] = {}
+    for row in shown:
+        if row.remark:
+            names.setdefault(row.remark, []).append(row.name)
+    return [f"{said[0].upper()}{said[1:]}: {enumerated(who)}." for said, who in names.items()]
 
 
 def number_text(number: float, digits: int = 3) -> str:
     """Return a few digits, no negative zero, and a dash for what was not computed."""
     return NONE if np.isnan(number) else f"{number:z.{digits}f}"
+
+
+def quantity_text(quantity: float) -> str:
+    """Return a quantity in its own units with three figures, without an exponent if it is handy.
+
+    Examples
+    --------
+    >>> from shaff.show.rows import quantity_text
+    >>> [quantity_text(x) for x in (54.123, 0.012345, 123456.0, 1.2e-9)]
+    ['54.1', '0.0123', '123456', '1.2e-09']
+    """
+    size = abs(quantity)
+    if not 1e-4 <= size < 1e9:
+        return f"{quantity:.3g}"
+    return f"{quantity:.{max(2 - int(np.floor(np.log10(size))), 0)}f}"
 
 
 def p_value_text(p: float) -> str:

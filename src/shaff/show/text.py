@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shaff._util.words import counted, decimals
+from shaff._util.words import counted
 from shaff.results.base import Result
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
@@ -16,13 +16,16 @@ from shaff.results.local import LocalEffects
 from shaff.results.many import ManyEffects
 from shaff.show import sentences
 from shaff.show.rows import (
+    FEWEST_DIGITS,
     NONE,
     Row,
     effect_digits,
+    error_digits,
     known_columns,
     number_text,
     p_value_text,
     pair_rows,
+    quantity_text,
     rows,
 )
 from shaff.uncertainty.inference import adjust_p_values
@@ -80,10 +83,10 @@ _TINY = float(np.finfo(float).tiny)
 
 
 def _end(row: Row, scale: float) -> str:
-    """A bar, or how large the effect of a screened input may be."""
+    """A bar and a remark, or how large the effect of a screened input may be."""
     if row.is_screened:
         return "" if row.interval == NONE else row.interval
-    return "#" * round(BAR * row.bar / scale)
+    return "  ".join(filter(None, ("#" * round(BAR * row.bar / scale), row.remark)))
 
 
 def rest_text(result: EffectsResult, max_inputs: int) -> str:
@@ -114,8 +117,20 @@ def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[li
 
 
 def comparison_summary(found: Comparison, max_inputs: int) -> str:
-    """Return the table of `Comparison.summary`."""
-    digits = decimals(float(np.abs(found.effects).max(initial=0.0)))
+    """Return the tables of `Comparison.summary`."""
+    one, other = found.labels
+    title = f"Shares of the variance, {other} minus {one}"
+    lines = [title, "", *_differences(found, max_inputs, FEWEST_DIGITS)]
+    if found.outcome_variances is not None:
+        first, second = (quantity_text(v) for v in found.outcome_variances)
+        title = f"In units of the variance of the outcome ({one}: {first}, {other}: {second})"
+        lines += ["", title, "", *_differences(found.in_variance(), max_inputs, 0)]
+    return "\n".join([*lines, *[""] * bool(found.notes), *(f"Note: {n}" for n in found.notes)])
+
+
+def _differences(found: Comparison, max_inputs: int, fewest: int) -> list[str]:
+    """The lines of one table, with digits by the errors."""
+    digits = error_digits(found.standard_errors, fewest)
     low, high = found.confidence_interval()
     adjusted = adjust_p_values(found.p_values)
     numbers = [*found.effects, found.differences, found.standard_errors]
@@ -129,7 +144,7 @@ def comparison_summary(found: Comparison, max_inputs: int) -> str:
         for j in found.order[:max_inputs]
     ]
     header = ["input", *found.labels, "difference", "error", "p (Holm)", "95 % interval"]
-    return "\n".join([*aligned([header, *cells]), *(f"Note: {note}" for note in found.notes)])
+    return aligned([header, *cells])
 
 
 def local_summary(local: LocalEffects, max_rows: int) -> str:

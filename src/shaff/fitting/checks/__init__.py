@@ -11,6 +11,8 @@ from typing import Any
 from shaff.data.summary import summarise
 from shaff.fitting.checks.columns import constant_columns, repeated_unit, row_number_columns
 from shaff.fitting.checks.linear import linear_explained
+from shaff.fitting.checks.performance import held_out_figures
+from shaff.fitting.checks.spread import outcome_spread
 from shaff.fitting.checks.tails import tail_of_variance
 from shaff.fitting.checks.twins import interchangeable
 from shaff.fitting.facts import Checks, Facts, Solution
@@ -39,7 +41,10 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     n_rows = facts.selection.problem.n_measured if measured is None else measured.n_rows
     summary = facts.task.sampled.summarised(summarise(problem, facts.effects), n_rows)
     asked = facts.task.explains_outcome and solution.errors is not None
+    seen, game = facts.selection.problem, facts.game
     return {
+        "spread": outcome_spread(seen, solution),
+        "held_out": held_out_figures(seen, game, solution) if asked and game is not None else {},
         "interchangeable": interchangeable(problem, facts.selection.kept),
         "summary": summary,
         "linear_explained": linear_explained(problem) if asked else None,

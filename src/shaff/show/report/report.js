@@ -119,7 +119,8 @@
     });
     const members = input.members.length
       ? [element("div", `of: ${short(input.members.join(", "), 200)}`)] : [];
-    tip.replaceChildren(name, table, ...members);
+    const remark = input.remark ? [element("div", input.remark)] : [];
+    tip.replaceChildren(name, table, ...remark, ...members);
     tip.hidden = false;
     button.setAttribute("aria-describedby", "tip");
     place(button.querySelector("svg").getBoundingClientRect());

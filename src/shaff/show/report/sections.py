@@ -152,6 +152,7 @@ def header(result: EffectsResult) -> dict[str, Any]:
     return {
         "headline": sentences.headline(result),
         "explained": sentences.explained(result, LEVEL),
+        "prediction": sentences.prediction(result),
         "meter": None if v <= 0 else {
             "value": round(100 * min(v, 1.0), 2),
             "low": None if bounds is None else round(100 * bounds[0], 2),
@@ -168,7 +169,7 @@ def _facts(result: EffectsResult) -> list[tuple[str, str]]:
     facts = [(f"{result.n_rows:,}".replace(",", "\u202f"), "rows"), (str(p), "inputs")]
     if result.p_values is not None:
         n_real = int((result.null_test() < 0.05).sum())
-        facts.append((str(n_real), "with an effect significantly above 0"))
+        facts.append((str(n_real), "with p < 0.05, adjusted"))
     return facts
 
 
@@ -441,7 +442,7 @@ def embedded(result: EffectsResult, lines: Lines) -> dict[str, Any]:
     if len(result.names) > HEAVY:
         light = replace(light, covariance=None, data=None, curves=None, interactions=None)
     keys = ("name", "effect", "share", "interval", "error", "p_value", "first_order", "total",
-            "ranks", "direction")  # fmt: skip
+            "ranks", "direction", "remark")  # fmt: skip
     columns = {name: array[result.order] for name, array in result._columns(LEVEL).items()}
     return {
         "target": result.target_name,
