@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import sklearn
 
 from shaff._util.threads import one_blas_thread
@@ -92,6 +93,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         steps.context,
         solution.subsets,
         solution.effects,
+        solution.shapes,
     )
     return Facts(task, selection, game, solution), fitted
 
@@ -175,7 +177,7 @@ class Steps:
             errors,
             first_order,
             total,
-            shapes_of(self.selection, effects, values.means),
+            shapes_of(self.selection, effects, values.means, self._means_without()),
             self.trace,
             self.evaluator.evaluated(),
             self.measured,
@@ -220,6 +222,15 @@ class Steps:
         if len(without):  # one player alone is also the last to come
             found += gains(left, without, last[:, :, 0].astype(np.float64))
         return found
+
+    def _means_without(self) -> npt.NDArray[np.float32] | None:
+        """Conditional means without each player, where the null test has looked at them."""
+        wanted = self._sobol_subsets()
+        if wanted is None or self.measured is not None or len(self.problem.X) > MAX_KEPT:
+            return None
+        means = self.evaluator.evaluate(wanted).means
+        n_players = self.evaluator.n_players
+        return None if means is None or n_players == 1 else means[n_players:]
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
         """Evaluate the subsets of the design and of the Sobol indices on all rows."""

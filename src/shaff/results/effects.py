@@ -21,6 +21,7 @@ from shaff._version import __version__
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
 from shaff.results.base import Result, check_level
+from shaff.results.direction import direction_words
 from shaff.results.interactions import Interactions
 from shaff.results.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values, surely_above
@@ -103,7 +104,8 @@ class EffectsResult(Result):
     directions : dict of str or None
         For inputs of one numeric column, how y changes as the input grows: "increasing",
         "decreasing", "U-shaped", "inverted U", "mixed" (it depends on other inputs, or turns more
-        than once) or "none" (it hardly changes).
+        than once), "unclear" (these rows do not tell) or "none" (it hardly changes). With two
+        classes y is the probability of the second, and tables say towards which class.
     curves : dict of float arrays of shape (2, n_slices), or None
         Curves behind the directions: means of the input, and of what it adds to the prediction, in
         slices of the rows.
@@ -653,7 +655,8 @@ class EffectsResult(Result):
         """Columns of text: the directions of some inputs, if the result knows them."""
         if not self.directions:
             return {}
-        return {"direction": [self.directions.get(self.names[j]) for j in inputs]}
+        told = {k: direction_words(d, self.classes) for k, d in self.directions.items()}
+        return {"direction": [told.get(self.names[j]) for j in inputs]}
 
     def _frame_by_output(self, backend: Backend, level: float) -> Any:
         if self.per_output is None:

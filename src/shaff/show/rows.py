@@ -9,6 +9,7 @@ import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff._util.words import decimals, enumerated, percent
+from shaff.results.direction import direction_words
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 
@@ -144,7 +145,7 @@ class _Columns:
             share=NONE if out else share_text(float(self.shares[j])),
             interval=self._interval(j, out),
             p_value=NONE if out or p is None else p_value_text(p[j]),
-            direction=(self.result.directions or {}).get(self.result.names[j], NONE),
+            direction=self._direction(self.result.names[j]),
             ranks=NONE if out else self._ranks(j),
             estimate=float(self.result.effects[j]),
             low=float(self.low[j]),
@@ -154,6 +155,10 @@ class _Columns:
             remark="" if out else self._remark(j),
             **{k: NONE if out or a is None else self._number(a[j]) for k, a in numbers.items()},
         )
+
+    def _direction(self, name: str) -> str:
+        found = (self.result.directions or {}).get(name)
+        return NONE if found is None else direction_words(found, self.result.classes)
 
     def _number(self, number: float) -> str:
         return number_text(number, self.digits)

@@ -61,8 +61,7 @@ class LocalDependenceDisplay(Display):
         if np.isnan(data).all():
             raise InputError(f"{name!r} has no column of its own in these rows to draw against.")
         levels = local.levels.get(name, ())
-        shape = None if levels else Shape.of(data, values, local.negligible)
-        return cls(name, data, values, levels, shape, local.target_name)
+        return cls(name, data, values, levels, local.shape_of(k), local.target_name)
 
     def _size(self, max_inputs: int) -> tuple[float, float]:
         return 6.4, 4.2

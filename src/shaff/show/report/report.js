@@ -157,7 +157,7 @@
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   function csv() {
     const names = Object.keys(data.columns), directed = data.result.directions;
-    const said = (input) => (directed ? [directed[input.name] ?? ""] : []);
+    const said = (input) => (directed ? [quoted(safe(input.direction === "–" ? "" : input.direction))] : []);
     const lines = data.inputs.map((input, k) => [quoted(safe(input.name)),
       ...names.map((name) => data.columns[name][k] ?? ""), ...said(input)].join(","));
     return [["input", ...names, ...(directed ? ["direction"] : [])].join(","), ...lines].join("\r\n") + "\r\n";

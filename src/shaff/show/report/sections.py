@@ -114,7 +114,7 @@ def _width(value: float, top: float) -> float:
 def _spark(result: EffectsResult, name: str) -> str:
     """Points of a curve in a box of 64 by 18, for an SVG; none where nothing happens."""
     curves, directions = result.curves or {}, result.directions or {}
-    if name not in curves or directions.get(name) == "none":
+    if name not in curves or directions.get(name) in ("none", "unclear"):
         return ""
     x, y = curves[name]
     across = (x - x.min()) / max(float(np.ptp(x)), 1e-300)
