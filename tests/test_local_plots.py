@@ -8,6 +8,7 @@ from shaff import LocalEffects, ShapleyEffects, load_result
 from shaff.cli import main
 from shaff.cli.outputs import write_local
 from shaff.errors import InputError
+from shaff.show.plots import WaterfallDisplay
 from shaff.show.plots.swarm import ranks, swarm
 from shaff.show.report import render
 
@@ -202,3 +203,23 @@ def test_names_that_spreadsheets_run_are_text(tmp_path):
         "row,prediction,base,'=1+1",
         "0,1.0,0.0,1.0",
     ]
+
+
+def test_a_waterfall_has_the_same_digits_everywhere():
+    values = np.array([39.8, -5.82, 0.331])
+    display = WaterfallDisplay(("a", "b", "c"), ("1", "2", "3"), values, 100.0, 134.311).plot()
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == ["+39.8", "−5.8", "+0.3", "mean 100.0", "prediction 134.3"]
+
+
+def test_nothing_is_cut_off(tmp_path):
+    values = np.array([39.8, -5.82, 0.331])
+    names = ("a" * 60, "b", "c")
+    for base in (0.0, 1e6, -1e6):
+        display = WaterfallDisplay(names, ("w" * 18, "2", "3"), values, base, base + values.sum())
+        figure = display.plot().figure_
+        figure.canvas.draw()
+        for text in [*display.ax_.texts, *display.ax_.get_yticklabels(), display.ax_.xaxis.label]:
+            box = text.get_window_extent()
+            assert box.x0 >= 0
+            assert box.x1 <= figure.bbox.x1

@@ -367,3 +367,18 @@ def test_style_holds_for_one_display_only():
         display.set_style(no__such=1)
     with pytest.raises(ValueError, match="policy='both' is unknown"):
         display.set_style(policy="both")
+
+
+@pytest.mark.parametrize("options", [{"sobol": True}, {"max_inputs": 3}, {"kind": "sobol"}])
+def test_what_is_saved_is_what_was_drawn(options, tmp_path):
+    result = rich_result()
+    drawn = result.plot(**options)
+    axes, labels_drawn = len(drawn.figure_.axes), labels(drawn.ax_)
+    drawn.save(tmp_path / "a.svg")
+    assert len(drawn.figure_.axes) == axes
+    assert labels(drawn.ax_) == labels_drawn
+    other = {"max_inputs": 2}
+    drawn.save(tmp_path / "b.svg", **other)
+    assert len(labels(drawn.ax_)) < len(labels_drawn)
+    result.plot(**{**options, **other}).save(tmp_path / "c.svg")
+    assert (tmp_path / "c.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

@@ -200,7 +200,8 @@ class FittedGame:
         subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
         at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
         for block in slices(len(subsets), at_once):
-            yield from enumerate(predict(subsets[block], rows), block.start)
+            for k, means in enumerate(predict(subsets[block], rows), block.start):
+                yield k, within_bounds(means, self._explained)
 
     def _notes(self, shares: _Shares, new: NewRows | None) -> tuple[str, ...]:
         lost = int(np.isnan(shares.predictions).any(axis=1).sum())
@@ -242,6 +243,21 @@ class _Shares:
 
         errors = None if self.errors is None else among(self.errors)
         return _Shares(among(self.values), self.predictions, errors)
+
+
+def within_bounds(means: FloatArray, problem: Problem) -> FloatArray:
+    """Conditional means, shape (..., n_outputs), as probabilities where the outcome is a class.
+
+    Learners of squared errors may leave the range of what they learn, which no conditional mean
+    does. Several classes together have probability 1.
+    """
+    if problem.target.classes is None:
+        return means
+    inside = np.clip(means, 0.0, 1.0)
+    if inside.shape[-1] == 1:
+        return inside
+    total = inside.sum(axis=-1, keepdims=True)
+    return np.divide(inside, total, out=inside, where=total > 0)
 
 
 def _notes_of(new: NewRows | None) -> tuple[str, ...]:
@@ -332,7 +348,8 @@ def shapes_of(
         return None
     problem = selection.problem
     mean, rows = _mean(problem), some_rows(len(problem.X))
-    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) + (problem.y.mean() - mean)
+    absolute = within_bounds(means.astype(np.float64) + problem.y.mean(), problem)
+    centred = np.roll(absolute[:, :, 0], -1, axis=0) - mean
     values, least = effects.linear_map @ centred, negligible(_spread(problem, mean))
     outcome = problem.y[rows, 0] - problem.y.mean()
     groups = None if problem.row_groups is None else problem.row_groups[rows]

@@ -199,7 +199,11 @@ class _Columns:
 
 @dataclass(frozen=True)
 class PairRow:
-    """One pair of inputs, as tables of interactions show it."""
+    """One pair of inputs, as tables of interactions show it.
+
+    ``kind`` is "overlap" (the two share information) or "synergy" (more together than apart);
+    "unclear" where the interval includes 0.
+    """
 
     first: str
     second: str
@@ -207,6 +211,7 @@ class PairRow:
     error: str
     p_value: str
     interval: str
+    kind: str
 
 
 def pair_rows(found: Interactions, level: float = 0.95) -> list[PairRow]:
@@ -217,10 +222,10 @@ def pair_rows(found: Interactions, level: float = 0.95) -> list[PairRow]:
     >>> from shaff.results.interactions import Interactions
     >>> from shaff.show.rows import pair_rows
     >>> (row,) = pair_rows(Interactions(("age", "bmi"), [0, 1], [-0.1], {"data": [0.02]}))
-    >>> row.first, row.second, row.interaction, row.interval
-    ('age', 'bmi', '-0.100', '-0.139 to -0.061')
+    >>> row.first, row.second, row.interaction, row.interval, row.kind
+    ('age', 'bmi', '-0.100', '-0.139 to -0.061', 'overlap')
     """
-    columns, pairs = found._columns(level), found.pairs
+    columns, pairs, values = found._columns(level), found.pairs, found.pair_values
     digits = decimals(float(np.abs(found.pair_values).max(initial=0.0)))
 
     def number(name: str, k: int) -> str:
@@ -234,9 +239,14 @@ def pair_rows(found: Interactions, level: float = 0.95) -> list[PairRow]:
             error=number("standard_error", k),
             p_value=p_value_text(columns["p_adjusted"][k]) if "low" in columns else NONE,
             interval=f"{number('low', k)} to {number('high', k)}" if "low" in columns else NONE,
+            kind=_kind(*(float(columns.get(c, values)[k]) for c in ("low", "high"))),
         )
         for k in found.order
     ]
+
+
+def _kind(low: float, high: float) -> str:
+    return "overlap" if high < 0 else "synergy" if low > 0 else "unclear"
 
 
 def effect_digits(result: EffectsResult) -> int:
@@ -322,10 +332,22 @@ def quantity_text(quantity: float) -> str:
     >>> [quantity_text(x) for x in (54.123, 0.012345, 123456.0, 1.2e-9)]
     ['54.1', '0.0123', '123456', '1.2e-09']
     """
-    size = abs(quantity)
-    if not 1e-4 <= size < 1e9:
+    if not 1e-4 <= abs(quantity) < 1e9:
         return f"{quantity:.3g}"
-    return f"{quantity:.{max(2 - int(np.floor(np.log10(size))), 0)}f}"
+    return f"{quantity:.{quantity_digits(quantity)}f}"
+
+
+def quantity_digits(largest: float) -> int:
+    """Return the digits after the point that show three figures of a quantity.
+
+    Examples
+    --------
+    >>> from shaff.show.rows import quantity_digits
+    >>> quantity_digits(39.8), quantity_digits(0.0123), quantity_digits(0.0)
+    (1, 4, 2)
+    """
+    size = abs(largest)
+    return max(2 - int(np.floor(np.log10(size))), 0) if 0 < size < np.inf else 2
 
 
 def p_value_text(p: float) -> str:

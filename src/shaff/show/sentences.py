@@ -147,7 +147,7 @@ def _figures(result: EffectsResult) -> str:
 def interactions_footer(found: Interactions) -> list[str]:
     """Return the sentences below a table of interactions: how to read it, and the notes."""
     return [
-        "Above 0: more together than apart; below 0: the two share information.",
+        "Synergy (above 0): more together than apart. Overlap (below 0): shared information.",
         f"{counted(found.n_rows, 'row')}, {counted(found.n_subsets, 'subset')}.",
         *(f"Note: {note}" for note in found.notes),
     ]

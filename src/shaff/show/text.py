@@ -40,8 +40,8 @@ HEADINGS = {
     "direction": "direction",
     "share": "share",
 }
-PAIR_HEADINGS = {"interaction": "interaction", "error": "error", "p_value": "p (Holm)",
-                 "interval": "95 % interval"}  # fmt: skip
+PAIR_HEADINGS = {"kind": "kind", "interaction": "interaction", "error": "error",
+                 "p_value": "p (Holm)", "interval": "95 % interval"}  # fmt: skip
 BAR = 20
 # Effects of a row that are named one by one.
 MAX_PARTS = 6
@@ -108,7 +108,7 @@ def interactions_summary(found: Interactions, max_pairs: int) -> str:
 def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[list[str]]]:
     """Return the header and the cells of the strongest pairs."""
     names = [name for name in PAIR_HEADINGS
-             if name == "interaction" or found.pair_errors is not None]  # fmt: skip
+             if name in ("interaction", "kind") or found.pair_errors is not None]  # fmt: skip
     cells = [
         [f"{row.first} and {row.second}", *(getattr(row, name) for name in names)]
         for row in pair_rows(found)[:max_pairs]

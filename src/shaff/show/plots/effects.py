@@ -233,7 +233,7 @@ def _caption(shown: EffectsDisplay) -> str:
     suffix = "" if np.isnan(together) else f" (all inputs together: {together:.{shown._digits}f})"
     if together <= 0:
         suffix = " (nothing is explained on held-out rows)"
-    key = []
+    key, last = [], ""
     if shown.low is not None:
         key.append(f"line: {100 * shown.level:g} % interval")
     # A bar that is too short to be seen is not seen to be pale.
@@ -242,5 +242,5 @@ def _caption(shown: EffectsDisplay) -> str:
     if (np.abs(shown.effects[~np.array(real, dtype=bool)]) > visible).any():
         key.append("pale: not significantly above zero")
     if shown._has_detected:
-        key.append("dark, with a line to 0:\ndetected, too small to measure")
-    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key))))
+        last = "dark bars whose line reaches 0: detected, too small to measure"
+    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key), last)))

@@ -72,7 +72,9 @@
       found += fits;
     });
     section.classList.toggle("filtered", wanted !== "");
-    $("count").textContent = wanted ? `${found} of ${data.inputs.length} inputs` : "";
+    section.classList.toggle("empty", found === 0);
+    const some = found ? `${found} of ${data.inputs.length} inputs` : "No input has this in its name.";
+    $("count").textContent = wanted ? some : "";
     rove();
   }
   $("filter").addEventListener("input", find);

@@ -45,6 +45,12 @@ ERRORS = {
 }
 
 
+KINDS_OF_PAIRS = {
+    "synergy": "Strongest synergies: more together than apart",
+    "overlap": "Strongest overlaps: the two share information",
+}
+
+
 class Line(NamedTuple):
     """One input as the page shows it.
 
@@ -304,7 +310,7 @@ def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
         "cells": _cells(
             matrix / top, [[f"{v:z.{digits}f}" for v in row] for row in matrix], labels
         ),
-        "pairs": _interacting(found),
+        "groups": _interacting(found),
         "has_errors": found.pair_errors is not None,
         "n_shown": len(shown),
         "n_inputs": len(everyone),
@@ -313,18 +319,19 @@ def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     }
 
 
-def _interacting(found: Interactions) -> list[dict[str, str]]:
-    """The strongest pairs, number by number."""
-    return [
-        {
+def _interacting(found: Interactions) -> list[tuple[str, list[dict[str, str]]]]:
+    """The strongest pairs of each kind, number by number; of none that can be told, all."""
+    known: dict[str, list[dict[str, str]]] = {}
+    for row in pair_rows(found, LEVEL):
+        known.setdefault(row.kind, []).append({
             "one": shortened(row.first, NAME),
             "other": shortened(row.second, NAME),
             "value": typeset(row.interaction),
             "interval": typeset(row.interval),
             "p_value": row.p_value,
-        }
-        for row in pair_rows(found, LEVEL)[:PAIRS]
-    ]
+        })  # fmt: skip
+    told = [(title, known[kind][:PAIRS]) for kind, title in KINDS_OF_PAIRS.items() if kind in known]
+    return told or [("No pair is clear; the strongest", known.get("unclear", [])[:PAIRS])]
 
 
 def certainty(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
