@@ -15,7 +15,14 @@ from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.show import sentences
 from shaff.show.rows import NONE, Row, plain, remark_sentences, rows
-from shaff.show.text import headings, pairs_table, rest_text, row_sentences
+from shaff.show.text import (
+    MAX_PARTS,
+    headings,
+    local_footer,
+    local_tables,
+    pairs_table,
+    rest_text,
+)
 
 # A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
 NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
@@ -23,7 +30,7 @@ NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
 WITH_REMARKS = 150
 _FILE_WIDTH = 160
 _WIDE_ONLY = ("first_order", "total", "direction")
-MAX_INPUTS, MAX_PAIRS, MAX_ROWS = 50, 12, 10
+MAX_INPUTS, MAX_PAIRS, MAX_ROWS, NARROW_PARTS = 50, 12, 10, 4
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
 
@@ -79,7 +86,16 @@ def print_local(local: LocalEffects, console: Console | None = None) -> None:
     console = console or _console()
     console.print()
     console.print(Text("Single rows", style="bold"), soft_wrap=not console.is_terminal)
-    _print_sentences(row_sentences(local, MAX_ROWS), console)
+    n_inputs = MAX_PARTS if console.width >= NARROW else NARROW_PARTS
+    for said, header, cells in local_tables(local, MAX_ROWS, n_inputs):
+        table = Table(box=None, pad_edge=False)
+        for k, name in enumerate(header):
+            table.add_column(Text(name), justify="right", overflow="fold", no_wrap=k < 2)
+        for line in cells:
+            table.add_row(*map(Text, line))
+        console.print(table)
+        _print_sentences([said], console)
+    _print_sentences(local_footer(local, MAX_ROWS), console)
 
 
 def print_saved(paths: list[str], console: Console | None = None) -> None:

@@ -257,7 +257,7 @@ def within_bounds(means: FloatArray, problem: Problem) -> FloatArray:
     if inside.shape[-1] == 1:
         return inside
     total = inside.sum(axis=-1, keepdims=True)
-    return np.divide(inside, total, out=inside, where=total > 0)
+    return np.asarray(np.divide(inside, total, out=inside, where=total > 0))
 
 
 def _notes_of(new: NewRows | None) -> tuple[str, ...]:

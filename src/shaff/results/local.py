@@ -351,7 +351,7 @@ class LocalEffects(Result):
         return self.plot("dependence", ax=ax, name=name)
 
     def summary(self, max_rows: int = 10) -> str:
-        """Return one line per row: prediction, base value, largest effects.
+        """Return a table with one line per row: prediction and largest effects.
 
         Parameters
         ----------
@@ -365,7 +365,9 @@ class LocalEffects(Result):
         >>> print(local.summary())
         Effects on the predictions of y
         <BLANKLINE>
-        Row 0: 1.3 = 1 on average, +0.5 a, -0.2 b
+        row  predicted       a       b
+        0        1.300  +0.500  -0.200
+        Predicted = 1.000 (the mean) + what each input adds.
         """
         return self._summary(max_rows)
 
