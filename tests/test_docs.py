@@ -1,12 +1,13 @@
 """The Python examples of the README and of the guide run, each page in a folder of its own."""
 
+import json
 import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 
-from benchmarks import architecture
+from benchmarks import architecture, screenshots
 from benchmarks.code_lines import code_lines
 from benchmarks.doc_outputs import agrees, blocks, refreshed, run
 
@@ -82,6 +83,32 @@ def test_every_image_and_page_that_is_named_exists():
         text = page.read_text("utf-8")
         for target in re.findall(r"\]\(([\w./-]+\.(?:md|png|svg))\)", text):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+def test_every_picture_is_made_by_the_command():
+    drawn = {path.stem for path in screenshots.IMAGES.glob("*.png")}
+    assert drawn == set(screenshots.picture_fits())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "demo",
+        "three",
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("twenty", "many", "classes", "interactions")
+        ),
+    ],
+)
+def test_pictures_show_the_numbers_of_today(name):
+    shown = json.loads((screenshots.IMAGES / screenshots.NUMBERS).read_text("utf-8"))[name]
+    model, X, y = screenshots.fits()[name]
+    today = screenshots.numbers(model.fit(X, y).result_)
+    assert list(today["effects"])[:3] == list(shown["effects"])[:3], "run make screenshots"
+    # Pictures have three digits; what changes none of them by more than one is no other number.
+    assert today["explained_variance"] == pytest.approx(shown["explained_variance"], abs=0.001)
+    assert today["effects"] == pytest.approx(shown["effects"], abs=0.001), "run make screenshots"
 
 
 # Paths of the package and of the repository, as the pages for developers name them.

@@ -24,12 +24,15 @@ from shaff.show.text import (
     rest_text,
 )
 
-# A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
-NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
+# A narrow terminal shows no Sobol indices and shorter bars, one narrower yet no directions; a file
+# or pipe is as wide as need be.
+NARROW, NARROWER, WIDE_BAR, NARROW_BAR = 120, 100, 28, 20
+# Letters of a name that stay on one line.
+_NAME = 20
 # Remarks stand at the end of their lines where there is room, else below the table.
 WITH_REMARKS = 150
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first_order", "total", "direction")
+_LEAST_WIDTH = {"first_order": NARROW, "total": NARROW, "direction": NARROWER}
 MAX_INPUTS, MAX_PAIRS, MAX_ROWS, NARROW_PARTS = 50, 12, 10, 4
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
@@ -115,10 +118,11 @@ def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
     columns = {
         name: heading
         for name, heading in headings(result).items()
-        if console.width >= NARROW or name not in _WIDE_ONLY
+        if console.width >= _LEAST_WIDTH.get(name, 0)
     }
     table = Table(box=None, pad_edge=False)
-    table.add_column("input", overflow="fold")
+    longest = max((len(name) for name in result.names), default=0)
+    table.add_column("input", overflow="fold", min_width=min(longest, _NAME))
     for heading in columns.values():
         table.add_column(heading, justify="right", no_wrap=True)
     has_errors = result.standard_errors is not None

@@ -42,7 +42,8 @@ def result_html(result: EffectsResult, max_inputs: int = MAX_INPUTS) -> str:
     return (
         '<div class="shaff-result" style="max-width:46em;line-height:1.45">'
         f'<div style="font-weight:600;font-size:1.1em">{escape(title)}</div>'
-        f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))}</div>"
+        f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))} "
+        f"{escape(sentences.prediction(result))}</div>"
         f'<table style="border-collapse:collapse;margin:.6em 0;width:100%">{_head(result)}'
         f'<tbody>{body}</tbody></table>{more}<small style="opacity:.8">'
         f"{escape(sentences.how(result))}</small>{details}</div>"
