@@ -101,7 +101,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class OutcomeSpread:
     """The variance of the outcome, summed over its outputs, and its error.
 
     Parameters
@@ -136,7 +136,7 @@ class Checks:
         How many rows these are.
     linear_explained : float or None
         What least squares explains of rows that it has not seen; None where it was not asked.
-    spread : Spread or None
+    spread : OutcomeSpread or None
         The variance of the outcome; the effects are shares of it.
     held_out : dict of str to float
         How well held-out rows are predicted; see `shaff.fitting.checks.performance`.
@@ -150,7 +150,7 @@ class Checks:
     tail_share: float = 0.0
     n_tail: int = 0
     linear_explained: float | None = None
-    spread: Spread | None = None
+    spread: OutcomeSpread | None = None
     held_out: dict[str, float] = field(default_factory=dict)
 
 

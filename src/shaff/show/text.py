@@ -171,7 +171,9 @@ def local_tables(
 
 def _local_table(local: LocalEffects, max_inputs: int) -> tuple[str, list[str], list[list[str]]]:
     digits = quantity_digits(float(np.nanmax(np.abs(local.values), initial=0.0)))
-    shown, rest = local.order[:max_inputs], local.order[max_inputs:]
+    # Rows without a prediction have no values.
+    order = np.argsort(-np.abs(np.nan_to_num(local.values)).sum(axis=0), kind="stable")
+    shown, rest = order[:max_inputs], order[max_inputs:]
     header = ["row", "predicted", *(local.names[j] for j in shown), *["others"] * (len(rest) > 0)]
     cells = [
         [str(int(place)), number_text(prediction, digits),

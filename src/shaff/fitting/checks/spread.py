@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from shaff.data.problem import Problem
-from shaff.fitting.facts import Solution, Spread
+from shaff.fitting.facts import OutcomeSpread, Solution
 from shaff.uncertainty.inference import data_covariance, effect_influences
 
 
-def outcome_spread(problem: Problem, solution: Solution) -> Spread:
+def outcome_spread(problem: Problem, solution: Solution) -> OutcomeSpread:
     """Return the variance of the outcome, and how it goes with the effects.
 
     An effect is a share of the variance; in units of the variance it is the product of the two,
@@ -24,6 +24,6 @@ def outcome_spread(problem: Problem, solution: Solution) -> Spread:
     psi = effect_influences(solution.effects, solution.values, players)
     if psi is None or psi.shape[1] != len(own):
         error = float(np.sqrt(data_covariance(own[None], problem.row_groups)[0, 0]))
-        return Spread(variance, error, None)
+        return OutcomeSpread(variance, error, None)
     together = data_covariance(np.vstack([psi, own]), problem.row_groups)
-    return Spread(variance, float(np.sqrt(together[-1, -1])), together[-1, :-1])
+    return OutcomeSpread(variance, float(np.sqrt(together[-1, -1])), together[-1, :-1])
