@@ -39,6 +39,7 @@ from shaff.protocols import (
     SolverContext,
     Values,
 )
+from shaff.results.direction import Shape
 from shaff.results.effects import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -177,7 +178,7 @@ class Steps:
             errors,
             first_order,
             total,
-            shapes_of(self.selection, effects, values.means, self._means_without()),
+            self._shapes(effects, values),
             self.trace,
             self.evaluator.evaluated(),
             self.measured,
@@ -222,6 +223,12 @@ class Steps:
         if len(without):  # one player alone is also the last to come
             found += gains(left, without, last[:, :, 0].astype(np.float64))
         return found
+
+    def _shapes(self, effects: Effects, values: Values) -> dict[str, Shape] | None:
+        """Which way the outcome goes as an input grows; None where no means were kept."""
+        if values.means is None:
+            return None
+        return shapes_of(self.selection, effects, values.means, self._means_without())
 
     def _means_without(self) -> npt.NDArray[np.float32] | None:
         """Conditional means without each player, where the null test has looked at them."""

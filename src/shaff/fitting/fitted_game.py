@@ -335,7 +335,7 @@ def as_played(
 def shapes_of(
     selection: PlayerSelection,
     effects: Effects,
-    means: npt.NDArray[np.float32] | None,
+    means: npt.NDArray[np.float32],
     without: npt.NDArray[np.float32] | None = None,
 ) -> dict[str, Shape] | None:
     """Which way y goes as each player of one column of numbers grows, by its name; None where that
@@ -344,7 +344,7 @@ def shapes_of(
     ``means`` are those of `shaff.protocols.Values`, of all players first; ``without`` those without
     each player, if they are known.
     """
-    if means is None or effects.linear_map is None or means.shape[2] > 1:
+    if effects.linear_map is None or means.shape[2] > 1:
         return None
     problem = selection.problem
     mean, rows = _mean(problem), some_rows(len(problem.X))
