@@ -129,9 +129,11 @@ browser:
 	      fonts-dejavu-core > /dev/null; } || \
 	  echo "No Chromium here (apt install chromium): tests in the browser are skipped."
 
-# The pictures of the guide: report, plots, notebook and terminal, into docs/images.
+# The pictures of the guide: report, plots, notebook and terminal, into docs/images; then what the
+# pages say that code prints.
 screenshots: .venv/.test browser
 	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots
+	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.doc_outputs
 
 # The drawing of the packages, from their imports.
 architecture: .venv/.test

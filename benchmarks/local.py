@@ -1,8 +1,8 @@
 """Are the values of single rows right, fast and small? Against closed forms and shap.
 
     pip install shap lightgbm
-    python -m benchmarks.local [--parts linear curved smooth directions time memory picture]
-                               [--seeds 5] [--runs local.jsonl]
+    python -m benchmarks.local [--parts linear curved smooth directions evidence time memory
+                               picture] [--seeds 5] [--runs local.jsonl]
 
 - *linear*: y = X beta + noise, nine Gaussian inputs with correlations 0.5^|i-j|, 3000 rows. Exact
   values by the closed form of Gaussian conditional means.
@@ -10,6 +10,8 @@
   product; exact values by numerical integration of the density.
 - *smooth*: the same function of four Gaussian inputs, the home of Aas' Gaussian conditionals.
 - *directions*: one of five shapes of an input among two others, 500 rows, ten seeds each.
+- *evidence*: what is said of an input with two near copies, a weak one, the factors of a product
+  and noise, from 100, 300 and 1000 rows, of numbers and of two classes.
 - *time*: 10 000 rows x 15 columns, processor seconds of `explain` over those of `fit`.
 - *memory*: peak of a process that fits 10 000 rows and explains 100 000.
 - *picture*: a beeswarm drawn by shap from our object, as a file.
@@ -218,12 +220,37 @@ SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def directions(part: str, way: str, seed: int) -> Record:
     """An input of the shape, one that goes up a little, one that does nothing."""
     rng = np.random.default_rng(2000 + seed)
-    rho = np.full((3, 3), 0.3) + 0.7 * np.eye(3)
+    # An input that goes with the others has their direction: the useless one stands alone.
+    rho = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 0.0], [0.0, 0.0, 1.0]])
     X = 2 * norm.cdf(rng.multivariate_normal(np.zeros(3), rho, 500)) - 1
     shape = SHAPES[way](X[:, 0])
     y = shape / shape.std() + 0.5 * X[:, 1] + 0.5 * rng.standard_normal(500)
     found = ShapleyEffects(random_state=seed).fit(X, y).result_.directions
     return {"found": found["x0"], "nothing": found["x2"]}
+
+
+PLACES = {"real": (0,), "copies": (5, 6), "weak": (1,), "product": (2, 3), "noise": (4, 7)}
+TRUE = {"real": "increasing", "copies": "increasing", "weak": "decreasing", "product": "mixed"}
+
+
+def told(part: str, way: str, seed: int) -> Record:
+    """Eight inputs: one with two near copies, a weak one, two that multiply, two of noise."""
+    rng, (estimator, n_rows) = np.random.default_rng(9000 + seed), way.split()
+    X = rng.standard_normal((int(n_rows), 8))
+    X[:, [5, 6]] = 0.95 * X[:, :1] + 0.3 * X[:, [5, 6]]
+    y = X[:, 0] - 0.3 * X[:, 1] + X[:, 2] * X[:, 3] + rng.standard_normal(len(X))
+    outcome = np.where(y > 0, "b", "a") if seed % 4 == 3 else y
+    found = ShapleyEffects(estimator, random_state=0).fit(X, outcome).result_.directions
+    return {kind: [found[f"x{k}"] for k in places] for kind, places in PLACES.items()}
+
+
+def show_told(records: list[Record]) -> None:
+    """How often the direction is right, left open and wrong."""
+    for kind in PLACES:
+        said = [one for r in records for one in r[kind]]
+        is_open = sum(one in ("unclear", "none") for one in said)
+        right = sum(one == TRUE.get(kind) for one in said)
+        print(f"  {kind}: {right} right, {is_open} left open, {len(said) - right - is_open} wrong")
 
 
 # Time, memory, picture --------------------------------------------------------------------------
@@ -280,6 +307,7 @@ ERRORS = {"linear": ("shaff", "shaff, boosting", "shap"), "curved": tuple(WAYS),
 RUNS: dict[str, tuple[Callable[..., Record], tuple[str, ...]]] = {
     **{part: (accuracy, ways) for part, ways in ERRORS.items()},
     "directions": (directions, tuple(SHAPES)),
+    "evidence": (told, tuple(f"{e} {n}" for e in ("boosting", "smooth") for n in (100, 300, 1000))),
     "time": (timing, ("10000",)),
     "memory": (memory, ("10000", "2000")),
 }
@@ -297,9 +325,13 @@ def show(part: str, records: list[Record]) -> None:
             print(f"  {way}: error {error:.4f}, {error / peer:.2f} of shap's")
     elif part == "directions":
         right = {way: sum(r["found"] == way for r in some) for way, some in by_way.items()}
-        nothing = sum(r["nothing"] == "none" for r in records)
+        nothing = sum(r["nothing"] in ("none", "unclear") for r in records)
         print(f"directions: {sum(right.values())} of {len(records)} right {right}; of the input "
               f"that does nothing {nothing}")  # fmt: skip
+    elif part == "evidence":
+        for way, some in by_way.items():
+            print(f"evidence, {way} rows:")
+            show_told(some)
     elif part == "time":
         ratio = np.median([r["explain"] / r["fit"] for r in records])
         print(f"time: 10 000 rows explained in {ratio:.2f} x the processor time of fit")
@@ -322,7 +354,7 @@ def main() -> None:
             picture(Path("local-by-shap.png"))
             continue
         run, ways = RUNS[part]
-        seeds = {"directions": 10, "time": 1, "memory": 1}.get(part, given.seeds)
+        seeds = {"directions": 10, "evidence": 8, "time": 1, "memory": 1}.get(part, given.seeds)
         keys = [
             {"part": part, "way": way, "seed": seed} for way, seed in product(ways, range(seeds))
         ]

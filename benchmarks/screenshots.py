@@ -1,18 +1,24 @@
 """The pictures of the guide, from real fits: ``make screenshots`` or
-``python -m benchmarks.screenshots`` draws all of them into docs/images.
+``python -m benchmarks.screenshots [--into docs/images]`` draws all of them.
 
 Report (light, dark, phone, print; 3, 20 and 300 inputs; classes), plots, notebook and terminal.
+
+The numbers that the pictures show go into ``numbers.json`` beside them, by the fit that they come
+from. `tests/test_docs.py` fits again and fails where today's numbers are others: the pictures are
+then out of date.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +30,8 @@ from shaff.datasets import experiment_2, load_diabetes
 from shaff.show.plots import EffectsDisplay, InteractionsDisplay, make_display
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+NUMBERS = "numbers.json"
+Fit = tuple[ShapleyEffects, pd.DataFrame, pd.Series]
 WIDE, PHONE = {"width": 1100, "height": 900}, {"width": 390, "height": 844}
 # Name of a picture: result, size, colours and medium.
 SHOTS = {
@@ -36,6 +44,18 @@ SHOTS = {
     "report-300": ("many", WIDE, "light", "screen"),
     "report-classes": ("classes", WIDE, "light", "screen"),
 }
+# Pictures that are not drawn by one of the tables above and below, and the fits they show.
+OTHER_PICTURES = {
+    "demo": "demo",
+    "notebook": "demo",
+    "terminal": "demo",
+    "plot-beeswarm": "demo",
+    "plot-waterfall": "demo",
+    "plot-local-dependence": "demo",
+    "plot-interactions": "interactions",
+}
+# Effects of a fit that are kept: those that its pictures show.
+MOST_NUMBERS = 20
 PLOTS = {
     "plot-effects": ("demo", "effects", {}),
     "plot-sobol-panel": ("demo", "effects", {"sobol": True}),
@@ -65,22 +85,44 @@ def blocks(n_rows: int, n_blocks: int, size: int, seed: int = 0) -> tuple[pd.Dat
     return pd.DataFrame(X, columns=names), pd.Series(y, name="yield")
 
 
-def results() -> dict[str, EffectsResult]:
+def fits() -> dict[str, Fit]:
+    """The fits that the pictures show, not done yet."""
     wine = load_wine(as_frame=True)
     cultivar = wine.target.map(dict(enumerate(("Barolo", "Grignolino", "Barbera"))))
     X, y = diabetes()
     forest = {"estimator": "forest", "random_state": 0}
-    fits = {
+    return {
         "demo": (ShapleyEffects(random_state=0), X, y),
         "three": (ShapleyEffects(**forest), X[["bmi", "blood pressure", "age"]], y),
         "twenty": (ShapleyEffects(**forest), *blocks(500, 5, 4)),
         "many": (ShapleyEffects(**forest, n_subsets=200), *blocks(600, 60, 5)),
         "classes": (ShapleyEffects(**forest), wine.data, cultivar.rename("cultivar")),
+        "interactions": (ShapleyEffects("boosting", random_state=0), *interacting()),
     }
-    return {name: model.fit(A, b).result_ for name, (model, A, b) in fits.items()}
 
 
-def shoot_reports(browser, made: dict[str, EffectsResult], folder: Path) -> None:
+def interacting() -> tuple[pd.DataFrame, pd.Series]:
+    """Experiment 2 of the paper."""
+    data = experiment_2(n=3000, random_state=0)
+    return pd.DataFrame(data.X, columns=list(data.names)), pd.Series(data.y, name="y")
+
+
+def picture_fits() -> dict[str, str]:
+    """Which fit each picture shows."""
+    drawn = {name: entry[0] for name, entry in (*SHOTS.items(), *PLOTS.items())}
+    return {**drawn, **OTHER_PICTURES}
+
+
+def numbers(result: EffectsResult) -> dict[str, Any]:
+    """What pictures of a result show, rounded as no picture is."""
+    shown = result.order[:MOST_NUMBERS]
+    return {
+        "explained_variance": round(result.explained_variance, 5),
+        "effects": {result.names[j]: round(float(result.effects[j]), 5) for j in shown},
+    }
+
+
+def shoot_reports(browser, made: dict[str, EffectsResult], folder: Path, into: Path) -> None:
     for name, (result, viewport, scheme, medium) in SHOTS.items():
         path = made[result].to_html(folder / f"{name}.html")
         # Whole pages are long: a reader of the guide needs their shape, not every letter.
@@ -92,33 +134,22 @@ def shoot_reports(browser, made: dict[str, EffectsResult], folder: Path) -> None
         page.emulate_media(media=medium, color_scheme=scheme)
         if name == "report":
             page.hover("#chart li[data-place='2'] .bar")
-        page.screenshot(
-            path=IMAGES / f"{name}.png", full_page=name not in ("report", "report-dark")
-        )
+        page.screenshot(path=into / f"{name}.png", full_page=name not in ("report", "report-dark"))
         page.close()
 
 
-def draw_interactions() -> None:
-    """The heat map of experiment 2."""
-    exp = experiment_2(n=3000, random_state=0)
-    frame = pd.DataFrame(exp.X, columns=list(exp.names))
-    found = ShapleyEffects("boosting", random_state=0).fit(frame, exp.y).interactions()
-    InteractionsDisplay.from_result(found).save(IMAGES / "plot-interactions.png")
-
-
-def shoot_rows() -> None:
+def draw_rows(fitted: ShapleyEffects, into: Path) -> None:
     """Pictures of single rows."""
-    X, y = diabetes()
-    local = ShapleyEffects(random_state=0).fit(X, y).explain()
-    local.beeswarm().save(IMAGES / "plot-beeswarm.png")
-    local.waterfall(7).save(IMAGES / "plot-waterfall.png")
-    local.dependence("bmi").save(IMAGES / "plot-local-dependence.png")
+    local = fitted.explain()
+    local.beeswarm().save(into / "plot-beeswarm.png")
+    local.waterfall(7).save(into / "plot-waterfall.png")
+    local.dependence("bmi").save(into / "plot-local-dependence.png")
 
 
-def shoot_html(browser, html: str, name: str, width: int) -> None:
+def shoot_html(browser, html: str, path: Path, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 200}, device_scale_factor=1.5)
     page.set_content(html)
-    page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
+    page.screenshot(path=path, full_page=True)
     page.close()
 
 
@@ -154,21 +185,25 @@ def terminal(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
-    IMAGES.mkdir(exist_ok=True)
-    made = results()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--into", type=Path, default=IMAGES)
+    into = parser.parse_args().into
+    into.mkdir(exist_ok=True, parents=True)
+    fitted = {name: model.fit(X, y) for name, (model, X, y) in fits().items()}
+    made = {name: model.result_ for name, model in fitted.items()}
     for name, (result, kind, options) in PLOTS.items():
-        display = make_display(made[result], kind)
-        display.save(IMAGES / f"{name}.png", **options)
-    EffectsDisplay.from_result(made["demo"]).save(IMAGES / "demo.png")
-    draw_interactions()
-    shoot_rows()
+        make_display(made[result], kind).save(into / f"{name}.png", **options)
+    EffectsDisplay.from_result(made["demo"]).save(into / "demo.png")
+    found = fitted["interactions"].interactions()
+    InteractionsDisplay.from_result(found).save(into / "plot-interactions.png")
+    draw_rows(fitted["demo"], into)
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        shoot_reports(browser, made, Path(folder))
-        shoot_html(browser, notebook(made["demo"]), "notebook", 760)
-        shoot_html(browser, terminal(Path(folder)), "terminal", 900)
-    for path in sorted(IMAGES.glob("*.png")):
+        shoot_reports(browser, made, Path(folder), into)
+        shoot_html(browser, notebook(made["demo"]), into / "notebook.png", 760)
+        shoot_html(browser, terminal(Path(folder)), into / "terminal.png", 900)
+    content = {name: numbers(result) for name, result in made.items()}
+    (into / NUMBERS).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    for path in sorted(into.glob("*.png")):
         print(f"{path.stat().st_size / 1e3:7.0f} kB  {path.name}")
 
 

@@ -73,8 +73,9 @@ def test_a_change_is_found_and_the_rest_is_not():
     assert "then" in found.summary()
     frame = found.to_frame()
     assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == ["input", "effect_then", "effect_now", "difference", "low",
-                                   "high", "standard_error", "p_value", "p_adjusted"]  # fmt: skip
+    names = ["effect_then", "effect_now", "difference", "low", "high", "standard_error", "p_value",
+             "p_adjusted"]  # fmt: skip
+    assert list(frame.columns) == ["input", *names, *(f"variance_{name}" for name in names)]
     assert frame["input"][0] in ("a", "b")
 
 

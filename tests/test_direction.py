@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 
 from shaff import ShapleyEffects, load_result
-from shaff.results.direction import DIRECTIONS, Shape, negligible
+from shaff.results.direction import (
+    CURVE,
+    DIRECTIONS,
+    NOTHING,
+    SOMETHING,
+    Shape,
+    direction_words,
+    evidence,
+    evidence_by_size,
+    negligible,
+)
 
 X = np.linspace(-1, 1, 400)
 SHAPES = {
@@ -38,7 +48,78 @@ def test_what_others_decide_is_mixed():
 
 def test_nothing_has_no_direction():
     assert Shape.of(X, 0.001 * X, 0.01).direction == "none"
-    assert negligible(100, 1.0) > negligible(1000, 1.0) > negligible(10**6, 1.0) == 0.02
+    assert negligible(2.0) == 0.04
+
+
+def test_what_the_rows_do_not_tell_is_unclear():
+    known = {"increasing": CURVE, "unclear": SOMETHING}
+    for direction, what in known.items():
+        assert Shape.of(X, X, 0.01, what).direction == direction
+    assert Shape.of(X, X, 0.01, NOTHING).direction == "unclear"
+    assert Shape.of(X, 0.001 * X, 0.01, NOTHING).direction == "none"
+    # However small: the rows bear it out.
+    assert Shape.of(X, 0.001 * X, 0.01, CURVE).direction == "increasing"
+
+
+def test_evidence_is_in_the_outcome():
+    rng = np.random.default_rng(7)
+    x, z, noise = rng.standard_normal((3, 300))
+    assert evidence(x, 0.1 * x, [x + noise, noise]) == CURVE  # copies leave nothing to each other
+    assert evidence(x, 0.5 * x, [noise - 2 * x, noise + x]) == CURVE  # beside others only
+    assert evidence(x, -0.1 * x, [x + noise]) == NOTHING  # the wrong way
+    assert evidence(x, z + 0.1 * x, [z + noise - x]) == SOMETHING
+    assert evidence(x[:10], x[:10], [x[:10]]) == NOTHING
+    assert evidence_by_size(0.3, 100, 1.0) == CURVE > evidence_by_size(0.1, 100, 1.0) == NOTHING
+
+
+def test_rows_of_a_group_are_one_piece_of_evidence():
+    rng = np.random.default_rng(8)
+    few, groups = rng.standard_normal((2, 30)), np.repeat(np.arange(30), 40)
+    x, noise = few[:, groups]
+    outcome = 0.25 * x + noise
+    assert evidence(x, x, [outcome]) == CURVE
+    assert evidence(x, x, [outcome], groups) == NOTHING
+
+
+def test_useless_inputs_have_no_direction():
+    """Two questions at 5 % together, and a curve besides."""
+    rng, wrong = np.random.default_rng(9), 0
+    for seed in range(10):
+        x = rng.standard_normal((150, 5))
+        y = x[:, 0] + rng.standard_normal(150)
+        found = ShapleyEffects("smooth", random_state=seed).fit(x, y).result_.directions
+        assert found["x0"] == "increasing"
+        wrong += sum(found[f"x{k}"] not in ("unclear", "none") for k in range(1, 5))
+    assert wrong <= 3
+
+
+def test_copies_of_a_strong_input_have_its_direction():
+    rng = np.random.default_rng(10)
+    z = rng.standard_normal(200)
+    x = z[:, None] + 0.2 * rng.standard_normal((200, 12))
+    result = ShapleyEffects("smooth", random_state=0).fit(x, z + 0.3 * rng.normal(size=200)).result_
+    assert set(result.directions.values()) == {"increasing"}
+
+
+def test_two_classes_say_towards_which():
+    rng = np.random.default_rng(11)
+    x = pd.DataFrame(rng.uniform(-1, 1, (300, 3)), columns=["up", "down", "bowl"])
+    score = x["up"] - x["down"] + 3 * x["bowl"] ** 2 - 1
+    classes = np.where(score + 0.2 * rng.normal(size=300) > 0, "yes", "no")
+    result = ShapleyEffects("smooth", random_state=0).fit(x, classes).result_
+    assert result.directions["up"] == "increasing"
+    shown = result.to_frame().set_index("input")["direction"].to_dict()
+    assert shown == {"up": "towards yes", "down": "towards no", "bowl": "yes at both ends"}
+    assert "towards no" in result.summary()
+    assert direction_words("inverted U", ("no", "yes")) == "yes in the middle"
+    assert direction_words("mixed", ("no", "yes")) == "mixed"
+
+
+def test_a_title_does_not_deny_what_the_curve_shows():
+    bent = np.where(np.abs(X) < 0.9, X, 0.7 * X)
+    assert Shape.of(X, X, 0.01).words == "increasing"
+    assert Shape.of(X, bent, 0.01).words == "increasing on the whole"
+    assert Shape.of(X, X**2, 0.01).words == "U-shaped"
 
 
 def test_two_values_and_a_constant():
@@ -70,7 +151,7 @@ def told():
 def test_results_say_which_way(told):
     result = told.result_
     assert result.directions == {
-        "up": "increasing", "down": "decreasing", "bowl": "U-shaped", "noise": "none",
+        "up": "increasing", "down": "decreasing", "bowl": "U-shaped", "noise": "unclear",
     }  # fmt: skip
     assert set(result.directions.values()) <= set(DIRECTIONS)
     frame = result.to_frame().set_index("input")["direction"]
@@ -102,7 +183,7 @@ def test_other_learners_know_them_too(family):
     rng = np.random.default_rng(3)
     x = rng.uniform(-1, 1, (400, 2))
     est = ShapleyEffects(family, random_state=0).fit(x, x[:, 0] + 0.1 * rng.normal(size=400))
-    assert est.result_.directions == {"x0": "increasing", "x1": "none"}
+    assert est.result_.directions == {"x0": "increasing", "x1": "unclear"}
 
 
 def test_several_classes_have_no_common_direction():
@@ -112,3 +193,5 @@ def test_several_classes_have_no_common_direction():
     est = ShapleyEffects("smooth", random_state=0).fit(x, classes)
     assert est.result_.directions is None
     assert est.explain().of("2").directions[0] == "increasing"
+    assert est.explain(x).of("2").directions[0] == "increasing"
+    assert est.explain().of("2").directions[1] in ("unclear", "none")

@@ -1,13 +1,15 @@
 """The Python examples of the README and of the guide run, each page in a folder of its own."""
 
+import json
 import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 
-from benchmarks import architecture
+from benchmarks import architecture, screenshots
 from benchmarks.code_lines import code_lines
+from benchmarks.doc_outputs import agrees, blocks, refreshed, run
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -15,10 +17,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
 ]
-EXAMPLES = {
-    str(page.relative_to(ROOT)): re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
-    for page in PAGES
-}
+EXAMPLES = {str(page.relative_to(ROOT)): blocks(page.read_text("utf-8")) for page in PAGES}
 
 
 # What engines of others leave open, and say about themselves.
@@ -30,18 +29,47 @@ EXAMPLES = {
 )
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in EXAMPLES[page]:
-        exec(compile(block, page, "exec"), names)
+    for block, printed in run(page, EXAMPLES[page]):
+        if block.shown is not None:
+            assert agrees(block.shown, printed), (
+                f"{page} shows what is not printed (python -m benchmarks.doc_outputs):\n{printed}"
+            )
     plt.close("all")
+
+
+def test_pages_show_numbers_that_are_checked():
+    checked = [page for page, found in EXAMPLES.items() if any(b.shown for b in found)]
+    assert {"docs/guide/reading.md", "docs/guide/comparison.md"} <= set(checked)
+    shown = sum(page.read_text("utf-8").count("```text") for page in PAGES)
+    assert shown == sum(block.shown is not None for found in EXAMPLES.values() for block in found)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "is_right"),
+    [
+        ("a 0.10 %", "a   0.11 %", True),
+        ("a 0.10 %", "a 0.12 %", False),
+        ("442 rows", "443 rows", False),
+        ("a\n...\nz 1.0", "a\nb\nc\nz 1.1", True),
+        ("a\n...\nz", "a\nb\nz\nend", False),
+        ("a\n...", "a\nb\nc", True),
+        ("a", "a\nb", False),
+        ("b", "a", False),
+    ],
+)
+def test_what_counts_as_the_same_output(shown, printed, is_right):
+    assert agrees(shown, printed) is is_right
+    page = f"```python\nprint({printed!r})\n```\n\n```text\n{shown}\n```\n"
+    assert (refreshed("page", page) == page) is is_right
+    assert agrees(blocks(refreshed("page", page))[0].shown, printed)
 
 
 def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (block,) = EXAMPLES["README.md"]
-    assert len([line for line in block.splitlines() if line.strip()]) <= 10
+    assert len([line for line in block.code.splitlines() if line.strip()]) <= 10
     names = {}
-    exec(compile(block, "README.md", "exec"), names)
+    exec(compile(block.code, "README.md", "exec"), names)
     plt.close("all")
     assert capsys.readouterr().out.startswith("Shapley effects on y")
     effects = names["result"].effects
@@ -55,6 +83,32 @@ def test_every_image_and_page_that_is_named_exists():
         text = page.read_text("utf-8")
         for target in re.findall(r"\]\(([\w./-]+\.(?:md|png|svg))\)", text):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+def test_every_picture_is_made_by_the_command():
+    drawn = {path.stem for path in screenshots.IMAGES.glob("*.png")}
+    assert drawn == set(screenshots.picture_fits())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "demo",
+        "three",
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("twenty", "many", "classes", "interactions")
+        ),
+    ],
+)
+def test_pictures_show_the_numbers_of_today(name):
+    shown = json.loads((screenshots.IMAGES / screenshots.NUMBERS).read_text("utf-8"))[name]
+    model, X, y = screenshots.fits()[name]
+    today = screenshots.numbers(model.fit(X, y).result_)
+    assert list(today["effects"])[:3] == list(shown["effects"])[:3], "run make screenshots"
+    # Pictures have three digits; what changes none of them by more than one is no other number.
+    assert today["explained_variance"] == pytest.approx(shown["explained_variance"], abs=0.001)
+    assert today["effects"] == pytest.approx(shown["effects"], abs=0.001), "run make screenshots"
 
 
 # Paths of the package and of the repository, as the pages for developers name them.

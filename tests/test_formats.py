@@ -51,6 +51,24 @@ def test_what_a_format_lacks_is_none_and_the_report_does_without(version, tmp_pa
     assert "smoker" in result.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+def test_the_variance_of_the_outcome_is_kept_since_version_6():
+    assert load_result(KEPT[4]).outcome_variance is load_result(KEPT[4]).held_out is None
+    result = load_result(KEPT[5])
+    assert (result.outcome_variance, result.outcome_variance_error) == (2.5, 0.125)
+    assert result.variance_covariances.tolist() == [0.001, 0.002, 0.0]
+    assert result.classes == ("no", "yes")
+    assert result.held_out["auc"] == 0.8125
+
+
+def test_comparisons_of_version_1_are_read():
+    old = Comparison(("a",), [[0.1], [0.4]], [[0.3]], [0.1]).to_json()
+    content = {k: v for k, v in json.loads(old).items() if "variance" not in k}
+    found = load_result(json.dumps({**content, "format_version": 1}))
+    assert found.outcome_variances is None
+    with pytest.raises(InputError, match="how much the outcome varies"):
+        found.in_variance()
+
+
 def test_subsets_values_and_weights_are_kept_since_version_5():
     result = load_result(KEPT[4])
     assert result.subsets.sum(axis=1).tolist() == [3, 1, 1, 1, 2, 2, 2]

@@ -546,3 +546,19 @@ def test_one_player_has_it_all():
 def test_the_oracle_shares_a_sum_by_its_parts():
     masks = (np.arange(8)[:, None] >> np.arange(3) & 1).astype(bool)
     np.testing.assert_allclose(shapley(masks @ np.array([1.0, 2.0, 4.0])), [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("family", ["smooth", "boosting"])
+def test_probabilities_stay_between_0_and_1(family, n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    codes = np.digitize(X[:, 0] + 0.05 * rng.normal(size=150), [0.0, 0.7][: n_classes - 1])
+    est = ShapleyEffects(family, random_state=0).fit(X, codes.astype(str))
+    for local in (est.explain(), est.explain(3 * X)):
+        assert local.predictions.min() >= -1e-12
+        assert local.predictions.max() <= 1 + 1e-12
+        total = local.values.sum(axis=1) + local.base
+        np.testing.assert_allclose(total, local.predictions, atol=1e-9)
+        if n_classes > 2:
+            np.testing.assert_allclose(local.predictions.sum(axis=1), 1.0)

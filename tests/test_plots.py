@@ -51,7 +51,7 @@ def test_bars_are_the_effects_largest_on_top():
     assert labels(ax) == ["x5", "x4", "x3", "x2", "x1", "x0"]
     assert bar_widths(ax) == pytest.approx(sorted(result.effects, reverse=True))
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
-    assert [text.get_text() for text in ax.texts][-1] == "0.000"
+    assert [text.get_text() for text in ax.texts][-1] == "0"
 
 
 def test_given_axes_are_used():
@@ -367,3 +367,18 @@ def test_style_holds_for_one_display_only():
         display.set_style(no__such=1)
     with pytest.raises(ValueError, match="policy='both' is unknown"):
         display.set_style(policy="both")
+
+
+@pytest.mark.parametrize("options", [{"sobol": True}, {"max_inputs": 3}, {"kind": "sobol"}])
+def test_what_is_saved_is_what_was_drawn(options, tmp_path):
+    result = rich_result()
+    drawn = result.plot(**options)
+    axes, labels_drawn = len(drawn.figure_.axes), labels(drawn.ax_)
+    drawn.save(tmp_path / "a.svg")
+    assert len(drawn.figure_.axes) == axes
+    assert labels(drawn.ax_) == labels_drawn
+    other = {"max_inputs": 2}
+    drawn.save(tmp_path / "b.svg", **other)
+    assert len(labels(drawn.ax_)) < len(labels_drawn)
+    result.plot(**{**options, **other}).save(tmp_path / "c.svg")
+    assert (tmp_path / "c.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

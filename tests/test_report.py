@@ -186,7 +186,7 @@ def test_digits_follow_small_effects():
         explained_variance=0.0012, covariance=result.covariance / 500**2, errors_by_source=None,
     )  # fmt: skip
     rows = re.findall(r"<tr data-place.*?</tr>", render(tiny), re.S)
-    numbers = re.findall(r'<td class="number">([\d.]+)</td>', rows[0])
+    numbers = re.findall(r'<td class="number"[^>]*>([\d.]+)</td>', rows[0])
     assert numbers[0] == "0.000600"
 
 

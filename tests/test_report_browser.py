@@ -230,3 +230,33 @@ def test_without_a_script_all_is_there(open_report):
     assert page.locator("#table tbody tr").count() == 40
     assert page.locator("#table tbody tr").nth(39).is_visible()
     assert page.locator("#filter").is_hidden()
+
+
+def test_a_search_without_a_hit_says_so(open_report):
+    page = open_report(rich_result())
+    page.fill("#filter", "no such input")
+    assert page.inner_text("#count") == "No input has this in its name."
+    assert not page.is_visible("#chart")
+    assert not page.is_visible("#table")
+    page.fill("#filter", "")
+    assert page.is_visible("#chart")
+    assert page.inner_text("#count") == ""
+
+
+def test_paper_shows_all_inputs(open_report):
+    result = many_players(30)
+    page = open_report(result)
+    assert len(bars(page)) == len(rows(page)) == 20
+    page.emulate_media(media="print")
+    assert len(bars(page)) == len(rows(page)) == 30
+    assert not page.is_visible("#others")
+
+
+def test_nothing_is_cut_on_a_phone_without_a_cue(open_report):
+    page = open_report(rich_result(), viewport={"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    # The table is a list of cards, which need no scrolling.
+    table = page.evaluate("document.querySelector('#table').parentElement.scrollWidth")
+    assert table <= 390
+    shown = "getComputedStyle(document.querySelector('#table td'), '::before').content"
+    assert "effect" in page.evaluate(shown)

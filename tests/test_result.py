@@ -377,7 +377,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == 5
+    assert content["format_version"] == 6
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from shaff._util.typing import FloatArray, IntpArray
 from shaff.errors import InputError, InputTypeError
 from shaff.estimator import ShapleyEffects
 from shaff.fitting.fitted_game import FittedGame
-from shaff.fitting.notes.comparison import left_out
+from shaff.fitting.notes.comparison import left_out, other_variance
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.subsets import Subsets
@@ -57,21 +58,79 @@ def compare(
         raise InputError("The two results have no input in common.")
     places = [np.array([r.names.index(n) for n in names]) for r in results]
     variances = [_variance(r)[p] for r, p in zip(results, places, strict=True)]
-    total = np.sum(variances, axis=0)
+    shared = np.zeros(len(names))
     if same_rows:
-        total = total - 2 * _shared(_fitted_game(a), _fitted_game(b), results, places)
+        shared = _shared(_fitted_game(a), _fitted_game(b), results, places)
+    total = np.sum(variances, axis=0) - 2 * shared
     raw = [r.raw_effects[p] for r, p in zip(results, places, strict=True)]
     plain = [r._plain[p] for r, p in zip(results, places, strict=True)]
+    said = (str(labels[0]), str(labels[1]))
     left = [n for n in dict.fromkeys((*first.names, *second.names)) if n not in names]
     return Comparison(
         tuple(names),
-        np.stack([r.effects[p] for r, p in zip(results, places, strict=True)]),
+        np.stack(raw),
         np.stack([raw[1] - raw[0], plain[1] - plain[0]]),
         np.sqrt(np.maximum(total, 0.0)),
-        (str(labels[0]), str(labels[1])),
-        tuple(left_out(left)),
+        said,
+        (*left_out(left), *_of_variances(results, said)),
         first.library,
+        **_in_variance(results, places, shared, same_rows),
     )
+
+
+def _of_variances(results: list[EffectsResult], labels: tuple[str, str]) -> Iterator[str]:
+    """A note where the two outcomes do not vary alike."""
+    variances, errors = _outcomes(results)
+    if variances is not None and errors is not None:
+        yield from other_variance(variances, errors, labels)
+
+
+def _outcomes(results: list[EffectsResult]) -> tuple[FloatArray | None, FloatArray | None]:
+    """Variances of the outcomes and their errors; None where a result does not know them."""
+    variances = [r.outcome_variance for r in results]
+    errors = [r.outcome_variance_error for r in results]
+    if None in variances or None in errors:
+        return None, None
+    return np.array(variances, dtype=np.float64), np.array(errors, dtype=np.float64)
+
+
+def _in_variance(
+    results: list[EffectsResult], places: list[IntpArray], shared: FloatArray, same_rows: bool
+) -> dict[str, FloatArray]:
+    """The fields of a comparison in units of the variance of the outcome."""
+    sizes, errors = _outcomes(results)
+    if sizes is None or errors is None:
+        return {}
+    ways = [
+        [size * effects[p] for effects in (r.raw_effects, r._plain)]
+        for r, p, size in zip(results, places, sizes, strict=True)
+    ]
+    of_products = [_product_variance(r, p) for r, p in zip(results, places, strict=True)]
+    variance = np.sum(of_products, axis=0) - 2 * sizes[0] * sizes[1] * shared
+    if same_rows and np.isclose(*sizes):  # the same outcome: its own variance cancels
+        share = np.subtract(*(r.raw_effects[p] for r, p in zip(results, places, strict=True)))
+        total = sum(_variance(r)[p] for r, p in zip(results, places, strict=True)) - 2 * shared
+        variance = (sizes[0] * np.sqrt(np.maximum(total, 0.0)) + np.abs(share) * errors[0]) ** 2
+    return {
+        "outcome_variances": sizes,
+        "variance_estimates": np.subtract(ways[1], ways[0]),
+        "variance_errors": np.sqrt(np.maximum(variance, 0.0)),
+    }
+
+
+def _product_variance(result: EffectsResult, place: IntpArray) -> FloatArray:
+    """Variance of the effects times the variance of the outcome, to first order.
+
+    Where it is not known how the two go together, they are taken to go together entirely.
+    """
+    assert result.outcome_variance is not None
+    assert result.outcome_variance_error is not None
+    size, error = result.outcome_variance, result.outcome_variance_error
+    effects, own = np.abs(result.raw_effects[place]), np.sqrt(_variance(result)[place])
+    together = own * error
+    if result.variance_covariances is not None:
+        together = result.variance_covariances[place] * np.sign(result.raw_effects[place])
+    return np.asarray((size * own) ** 2 + (effects * error) ** 2 + 2 * size * effects * together)
 
 
 def _result(given: Any, name: str) -> EffectsResult:

@@ -14,14 +14,26 @@ from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.show import sentences
-from shaff.show.rows import NONE, Row, plain, rows
-from shaff.show.text import headings, pairs_table, rest_text, row_sentences
+from shaff.show.rows import NONE, Row, plain, remark_sentences, rows
+from shaff.show.text import (
+    MAX_PARTS,
+    headings,
+    local_footer,
+    local_tables,
+    pairs_table,
+    rest_text,
+)
 
-# A narrow terminal shows no Sobol indices and shorter bars; a file or pipe is as wide as need be.
-NARROW, WIDE_BAR, NARROW_BAR = 100, 28, 20
+# A narrow terminal shows no Sobol indices and shorter bars, one narrower yet no directions; a file
+# or pipe is as wide as need be.
+NARROW, NARROWER, WIDE_BAR, NARROW_BAR = 120, 100, 28, 20
+# Letters of a name that stay on one line.
+_NAME = 20
+# Remarks stand at the end of their lines where there is room, else below the table.
+WITH_REMARKS = 150
 _FILE_WIDTH = 160
-_WIDE_ONLY = ("first_order", "total", "direction")
-MAX_INPUTS, MAX_PAIRS, MAX_ROWS = 50, 12, 10
+_LEAST_WIDTH = {"first_order": NARROW, "total": NARROW, "direction": NARROWER}
+MAX_INPUTS, MAX_PAIRS, MAX_ROWS, NARROW_PARTS = 50, 12, 10, 4
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
 
@@ -44,7 +56,10 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     whole = not console.is_terminal
     console.print(Text(f"Shapley effects on {result.target_name}", style="bold"), soft_wrap=whole)
     console.print()
-    console.print(_table(result, console))
+    lines = rows(result)
+    console.print(_table(result, lines, console))
+    if console.width < WITH_REMARKS:
+        _print_sentences(remark_sentences(lines[:MAX_INPUTS]), console)
     if len(result.names) > MAX_INPUTS:
         console.print(Text(rest_text(result, MAX_INPUTS), style="dim"))
     console.print()
@@ -74,7 +89,16 @@ def print_local(local: LocalEffects, console: Console | None = None) -> None:
     console = console or _console()
     console.print()
     console.print(Text("Single rows", style="bold"), soft_wrap=not console.is_terminal)
-    _print_sentences(row_sentences(local, MAX_ROWS), console)
+    n_inputs = MAX_PARTS if console.width >= NARROW else NARROW_PARTS
+    for said, header, cells in local_tables(local, MAX_ROWS, n_inputs):
+        table = Table(box=None, pad_edge=False)
+        for k, name in enumerate(header):
+            table.add_column(Text(name), justify="right", overflow="fold", no_wrap=k < 2)
+        for line in cells:
+            table.add_row(*map(Text, line))
+        console.print(table)
+        _print_sentences([said], console)
+    _print_sentences(local_footer(local, MAX_ROWS), console)
 
 
 def print_saved(paths: list[str], console: Console | None = None) -> None:
@@ -90,24 +114,28 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_FILE_WIDTH)
 
 
-def _table(result: EffectsResult, console: Console) -> Table:
+def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
     columns = {
         name: heading
         for name, heading in headings(result).items()
-        if console.width >= NARROW or name not in _WIDE_ONLY
+        if console.width >= _LEAST_WIDTH.get(name, 0)
     }
     table = Table(box=None, pad_edge=False)
-    table.add_column("input", overflow="fold")
+    longest = max((len(name) for name in result.names), default=0)
+    table.add_column("input", overflow="fold", min_width=min(longest, _NAME))
     for heading in columns.values():
         table.add_column(heading, justify="right", no_wrap=True)
     has_errors = result.standard_errors is not None
     table.add_column("95 % interval" if has_errors else "", no_wrap=True)
-    lines = rows(result)
+    with_remarks = console.width >= WITH_REMARKS and any(row.remark for row in lines)
+    if with_remarks:
+        table.add_column("", no_wrap=True)
     draw = _Bars(console, max((row.high for row in lines), default=0.0), has_errors)
     for row in lines[:MAX_INPUTS]:
         # Text, not markup: a column may be called "[b]".
         name = Text(row.name, style="" if row.is_significant else "dim")
-        table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row))
+        end = [Text(row.remark, style="dim")] * with_remarks
+        table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row), *end)
     return table
 
 

@@ -65,8 +65,24 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         "convergence": _convergence(facts, solution),
         "directions": None if shapes is None else {k: s.direction for k, s in shapes.items()},
         "curves": None if shapes is None else {k: s.curve for k, s in shapes.items()},
+        "classes": problem.target.classes or (),
+        "held_out": facts.checks.held_out or None,
+        **_of_spread(facts),
         **({} if solution.errors is None else _of_errors(facts, solution, solution.errors)),
         **_of_game(facts, solution),
+    }
+
+
+def _of_spread(facts: Facts) -> dict[str, Any]:
+    """The variance that the effects are shares of."""
+    spread = facts.checks.spread
+    if spread is None:
+        return {}
+    together = spread.covariances
+    return {
+        "outcome_variance": spread.variance,
+        "outcome_variance_error": spread.error,
+        "variance_covariances": None if together is None else facts.shared(together),
     }
 
 

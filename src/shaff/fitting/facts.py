@@ -156,6 +156,23 @@ class RepeatedUnit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class OutcomeSpread:
+    """The variance of the outcome, summed over its outputs, and its error.
+
+    Parameters
+    ----------
+    variance, error : float
+        With its standard error by the rows, or groups of rows.
+    covariances : float array of shape (n_players,) or None
+        Covariance of each raw effect and the variance; None where rows have no known influence.
+    """
+
+    variance: float
+    error: float
+    covariances: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class Checks:
     """What was computed about the data besides the effects. See `shaff.fitting.checks`.
 
@@ -189,6 +206,10 @@ class Checks:
     n_blocks_wanted : int or None
         Number of independent blocks of time, where times were given; error bars may have to take
         more of them.
+    spread : OutcomeSpread or None
+        The variance of the outcome; the effects are shares of it.
+    held_out : dict of str to float
+        How well held-out rows are predicted; see `shaff.fitting.checks.performance`.
     """
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
@@ -206,6 +227,8 @@ class Checks:
     serial: SerialCorrelation | None = None
     wanders: bool = False
     n_blocks_wanted: int | None = None
+    spread: OutcomeSpread | None = None
+    held_out: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import sklearn
 
 from shaff._util.alike import averaged
@@ -40,6 +41,7 @@ from shaff.protocols import (
     SolverContext,
     Values,
 )
+from shaff.results.direction import Shape
 from shaff.results.effects import EffectsResult
 from shaff.screening import (
     FEWEST,
@@ -95,6 +97,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         steps.context,
         solution.subsets,
         solution.effects,
+        solution.shapes,
     )
     return Facts(task, steps.selection, game, solution), fitted
 
@@ -179,7 +182,7 @@ class Steps:
             errors,
             first_order,
             total,
-            shapes_of(self.selection, effects, values.means),
+            self._shapes(effects, values),
             self.trace,
             self.evaluator.evaluated(),
             self.measured,
@@ -234,6 +237,21 @@ class Steps:
         if len(without):  # one player alone is also the last to come
             found += gains(left, without, last[:, :, 0].astype(np.float64))
         return found
+
+    def _shapes(self, effects: Effects, values: Values) -> dict[str, Shape] | None:
+        """Which way the outcome goes as an input grows; None where no means were kept."""
+        if values.means is None:
+            return None
+        return shapes_of(self.selection, effects, values.means, self._means_without())
+
+    def _means_without(self) -> npt.NDArray[np.float32] | None:
+        """Conditional means without each player, where the null test has looked at them."""
+        wanted = self._sobol_subsets()
+        if wanted is None or self.measured is not None or len(self.problem.X) > MAX_KEPT:
+            return None
+        means = self.evaluator.evaluate(wanted).means
+        n_players = self.evaluator.n_players
+        return None if means is None or n_players == 1 else means[n_players:]
 
     def _measure(self, whole: Whole, subsets: Subsets) -> Values:
         """Evaluate the subsets of the design and of the Sobol indices on all rows."""

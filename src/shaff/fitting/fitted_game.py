@@ -23,7 +23,7 @@ from shaff.fitting.evaluator import Evaluator
 from shaff.fitting.notes.local import screened, unpredictable_rows
 from shaff.fitting.notes.reading import sentence
 from shaff.protocols import DesignContext, DesignError, Effects, Game, some_rows
-from shaff.results.direction import Shape, negligible
+from shaff.results.direction import Shape, evidence, evidence_by_size, negligible
 from shaff.results.local import LocalEffects
 from shaff.screening import OTHERS, PlayerSelection
 from shaff.subsets import Subsets
@@ -79,6 +79,8 @@ class FittedGame:
         What step 3 was given; the full set is not among them.
     effects : Effects
         What it made of them.
+    shapes : dict of Shape or None
+        Which way the outcome goes as an input grows, with one output.
     """
 
     problem: Problem
@@ -89,6 +91,7 @@ class FittedGame:
     context: DesignContext
     subsets: Subsets
     effects: Effects
+    shapes: dict[str, Shape] | None = None
 
     @one_blas_thread
     def explain(self, new: NewRows | None, errors: bool = False) -> LocalEffects:
@@ -96,7 +99,31 @@ class FittedGame:
         X = self._training_rows if new is None else new.X
         shares = self._training_shares(errors) if new is None else self._new_shares(X, errors)
         notes = self._notes(shares, new)
-        return _local(shares, self.problem, self._explained, X, notes, is_training=new is None)
+        local = _local(shares, self.problem, self._explained, X, notes, is_training=new is None)
+        return replace(local, evidence=self._evidence(local))
+
+    def _evidence(self, local: LocalEffects) -> FloatArray:
+        """What held-out rows tell of each input and output; NaN where they were not asked."""
+        if self.shapes is not None:
+            known = [self.shapes[n].known if n in self.shapes else None for n in local.names]
+            return np.array(known, dtype=np.float64)
+        if local.outputs is None:
+            return self._evidence_of(local, 0)
+        parts = [self._evidence_of(local.of(name), k) for k, name in enumerate(local.outputs)]
+        return np.stack(parts, axis=1)
+
+    def _evidence_of(self, local: LocalEffects, output: int) -> FloatArray:
+        """The same of one output: by the outcome where it is known, else by the sizes."""
+        problem, n_rows = self._explained, len(self._explained.X)
+        if not local.is_training:
+            spread = _spread(problem, _mean(problem))
+            sizes = np.sqrt(np.nanmean(local.values**2, axis=0))
+            return np.array([evidence_by_size(float(s), n_rows, spread) for s in sizes], float)
+        rows = np.arange(n_rows) if problem.row_of is None else problem.row_of
+        groups = None if problem.error_units is None else problem.error_units[rows]
+        inputs = zip(local.data.T, local.values.T, strict=True)
+        outcome = problem.y[rows, output]
+        return np.array([evidence(x, v, [outcome], groups) for x, v in inputs], float)
 
     @property
     def _explained(self) -> Problem:
@@ -174,7 +201,8 @@ class FittedGame:
         subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
         at_once = int(np.clip(MAX_NUMBERS // max(size, 1), MIN_SUBSETS, MAX_SUBSETS))
         for block in slices(len(subsets), at_once):
-            yield from enumerate(predict(subsets[block], rows), block.start)
+            for k, means in enumerate(predict(subsets[block], rows), block.start):
+                yield k, within_bounds(means, self._explained)
 
     def _notes(self, shares: _Shares, new: NewRows | None) -> tuple[str, ...]:
         lost = int(np.isnan(shares.predictions).any(axis=1).sum())
@@ -218,6 +246,21 @@ class _Shares:
         return _Shares(among(self.values), self.predictions, errors)
 
 
+def within_bounds(means: FloatArray, problem: Problem) -> FloatArray:
+    """Conditional means, shape (..., n_outputs), as probabilities where the outcome is a class.
+
+    Learners of squared errors may leave the range of what they learn, which no conditional mean
+    does. Several classes together have probability 1.
+    """
+    if problem.target.classes is None:
+        return means
+    inside = np.clip(means, 0.0, 1.0)
+    if inside.shape[-1] == 1:
+        return inside
+    total = inside.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(inside, total, out=inside, where=total > 0))
+
+
 def _notes_of(new: NewRows | None) -> tuple[str, ...]:
     """What is to be said of how new rows were read."""
     return () if new is None else tuple(map(sentence, (*new.warnings, *new.remarks)))
@@ -255,7 +298,7 @@ def _local(
         notes=notes,
         rows=problem.places if is_training and len(X) == len(problem.X) else None,
         is_training=is_training,
-        negligible=_negligible(explained, base),
+        negligible=negligible(_spread(explained, base)),
     )
     if len(base) > 1:
         return several
@@ -263,9 +306,10 @@ def _local(
     return replace(several.of(""), output=None if target.classes is None else target.classes[1])
 
 
-def _negligible(problem: Problem, mean: FloatArray) -> float:
+def _spread(problem: Problem, mean: FloatArray) -> float:
+    """Standard deviation of the outcome; the largest of several."""
     variances = np.average((problem.y - mean) ** 2, axis=0, weights=problem.weight)
-    return negligible(len(problem.X), float(np.sqrt(variances.max())))
+    return float(np.sqrt(variances.max()))
 
 
 def _display(problem: Problem, X: FloatArray) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
@@ -290,26 +334,35 @@ def as_played(
 
 
 def shapes_of(
-    selection: PlayerSelection, effects: Effects, means: npt.NDArray[np.float32] | None
+    selection: PlayerSelection,
+    effects: Effects,
+    means: npt.NDArray[np.float32],
+    without: npt.NDArray[np.float32] | None = None,
 ) -> dict[str, Shape] | None:
     """Which way y goes as each player of one column of numbers grows, by its name; None where that
     is not known, or has several answers.
 
-    ``means`` are those of `shaff.protocols.Values`, of all players first.
+    ``means`` are those of `shaff.protocols.Values`, of all players first; ``without`` those without
+    each player, if they are known.
     """
-    if means is None or effects.linear_map is None or means.shape[2] > 1:
+    if effects.linear_map is None or means.shape[2] > 1:
         return None
     problem = selection.problem
     mean, rows = _mean(problem), some_rows(len(problem.X))
-    centred = np.roll(means[:, :, 0].astype(np.float64), -1, axis=0) + (problem.y.mean() - mean)
+    absolute = within_bounds(means.astype(np.float64) + problem.y.mean(), problem)
+    centred = np.roll(absolute[:, :, 0], -1, axis=0) - mean
     values = averaged(effects.linear_map @ centred, selection.kinds)
-    least = _negligible(problem, mean)
+    least = negligible(_spread(problem, mean))
+    outcome = problem.y[rows, 0] - problem.y.mean()
+    groups = None if problem.error_units is None else problem.error_units[rows]
     found = {}
     for k, player in enumerate(selection.kept):
         columns = problem.players[k]
         if len(columns) == 1 and not problem.categorical[columns[0]]:
-            shape = Shape.of(problem.X[rows, columns[0]], values[k], least)
-            found[selection.names[player]] = shape
+            x = problem.X[rows, columns[0]]
+            left = [] if without is None else [outcome - without[k, :, 0]]
+            known = evidence(x, values[k], [outcome, *left], groups)
+            found[selection.names[player]] = Shape.of(x, values[k], least, known)
     return {name: shape for name, shape in found.items() if shape is not None}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from shaff._util.arrays import frozen
 from shaff._util.frames import Backend, make_frame, sorted_columns
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
+from shaff.errors import InputError
 from shaff.results.base import Result, check_level
 from shaff.results.intervals import ConfidenceInterval
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values
@@ -30,7 +31,7 @@ class Comparison(Result):
     names : tuple of str
         Inputs of both results.
     effects : float array of shape (2, n_inputs)
-        Reported effects of the first and of the second result.
+        Raw effects of the first and of the second result, whose differences these are.
     estimates : float array of shape (n_ways, n_inputs)
         Differences of the raw effects: from corrected values, and where there are any from plain
         ones.
@@ -38,6 +39,13 @@ class Comparison(Result):
         Standard errors of the differences.
     labels : (str, str)
         Names of the two results.
+    outcome_variances : float array of shape (2,) or None
+        Variance of the outcome in each. Effects are shares of it: where it differs, a share may
+        change though an input does as much as before.
+    variance_estimates : float array of shape (n_ways, n_inputs) or None
+        As ``estimates``, of the effects in units of the variance of the outcome.
+    variance_errors : float array of shape (n_inputs,) or None
+        Standard errors of these.
     notes : tuple of str
         What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None
@@ -52,6 +60,8 @@ class Comparison(Result):
     """
 
     _format: ClassVar[str] = "shaff.Comparison"
+    # Version 1 had reported effects in the place of raw ones, and shares only.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -60,6 +70,9 @@ class Comparison(Result):
     labels: tuple[str, str] = ("a", "b")
     notes: tuple[str, ...] = ()
     library: Backend | None = None
+    outcome_variances: FloatArray | None = None
+    variance_estimates: FloatArray | None = None
+    variance_errors: FloatArray | None = None
 
     def __post_init__(self) -> None:
         p, one, other = len(self.names), *map(str, self.labels)
@@ -68,9 +81,45 @@ class Comparison(Result):
             "effects": frozen(self.effects, (2, p), "effects"),
             "estimates": frozen(self.estimates, (len(self.estimates), p), "estimates"),
             "standard_errors": frozen(self.standard_errors, (p,), "standard_errors"),
+            "outcome_variances": frozen(self.outcome_variances, (2,), "outcome_variances"),
+            "variance_estimates": self._checked_variances(p),
+            "variance_errors": frozen(self.variance_errors, (p,), "variance_errors"),
             "labels": (one, other),
             "notes": tuple(map(str, self.notes)),
         })  # fmt: skip
+
+    def _checked_variances(self, n_inputs: int) -> FloatArray | None:
+        given = self.variance_estimates
+        shape = (0 if given is None else len(given), n_inputs)
+        return frozen(given, shape, "variance_estimates")
+
+    def in_variance(self) -> Comparison:
+        """Return the same comparison in units of the variance of the outcome, not in shares of it.
+
+        An input that does as much as before keeps its effect in these units, whatever else makes
+        the outcome vary more. The units are those of the outcome, squared.
+
+        Examples
+        --------
+        >>> from shaff.results.comparison import Comparison
+        >>> found = Comparison(
+        ...     ("age",), [[0.5], [0.25]], [[-0.25]], [0.1], outcome_variances=[1.0, 2.0],
+        ...     variance_estimates=[[0.0]], variance_errors=[0.15])
+        >>> found.in_variance().effects.tolist()
+        [[0.5], [0.5]]
+        """
+        found, errors = self.variance_estimates, self.variance_errors
+        if self.outcome_variances is None or found is None or errors is None:
+            raise InputError("These results do not say how much the outcome varies.")
+        return replace(
+            self,
+            effects=self.effects * self.outcome_variances[:, None],
+            estimates=found,
+            standard_errors=errors,
+            outcome_variances=None,
+            variance_estimates=None,
+            variance_errors=None,
+        )
 
     @property
     def differences(self) -> FloatArray:
@@ -106,11 +155,21 @@ class Comparison(Result):
         Returns
         -------
         data frame or table of the chosen library
-            Columns ``input``, the two effects, ``difference``, ``low``, ``high``,
-            ``standard_error``, ``p_value`` and ``p_adjusted`` (Holm's).
+            Columns ``input``, the two raw effects, ``difference``, ``low``, ``high``,
+            ``standard_error``, ``p_value`` and ``p_adjusted`` (Holm's); where they are known the
+            same from the effects on in units of the variance of the outcome, as
+            ``variance_difference`` and so on.
         """
+        columns = self._columns(level)
+        if self.outcome_variances is not None:
+            for name, array in self.in_variance()._columns(level).items():
+                columns[f"variance_{name}"] = array
+        sorted_ones = sorted_columns(self.names, columns, self.order)
+        return make_frame(sorted_ones, backend or self.library or "pandas")
+
+    def _columns(self, level: float) -> dict[str, FloatArray]:
         low, high = self.confidence_interval(level)
-        columns = {
+        return {
             **{f"effect_{k}": e for k, e in zip(self.labels, self.effects, strict=True)},
             "difference": self.differences,
             "low": low,
@@ -119,11 +178,10 @@ class Comparison(Result):
             "p_value": self.p_values,
             "p_adjusted": adjust_p_values(self.p_values),
         }
-        sorted_ones = sorted_columns(self.names, columns, self.order)
-        return make_frame(sorted_ones, backend or self.library or "pandas")
 
     def summary(self, max_inputs: int = 20) -> str:
-        """Return the largest differences as a text table.
+        """Return the largest differences as a text table: of shares, and where they are known of
+        effects in units of the variance of the outcome.
 
         Parameters
         ----------
@@ -135,6 +193,8 @@ class Comparison(Result):
         >>> from shaff.results.comparison import Comparison
         >>> found = Comparison(("age",), [[0.1], [0.4]], [[0.3]], [0.1], ("men", "women"))
         >>> print(found.summary())
+        Shares of the variance, women minus men
+        <BLANKLINE>
         input    men  women  difference  error  p (Holm)  95 % interval
         age    0.100  0.400       0.300  0.100     0.003  0.104 to 0.496
         """
@@ -147,6 +207,7 @@ class Comparison(Result):
         ax: Any = None,
         max_inputs: int = 20,
         level: float = 0.95,
+        units: Literal["share", "variance"] = "share",
     ) -> Display:
         """Draw the differences; needs matplotlib (``pip install "shaff[plot]"``).
 
@@ -160,12 +221,14 @@ class Comparison(Result):
             Number of inputs drawn, those with the largest differences.
         level : float, default=0.95
             Level of the intervals.
+        units : {"share", "variance"}, default="share"
+            Differences of shares of the variance, or of what these shares amount to.
 
         Returns
         -------
         ComparisonDisplay
         """
-        return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level)
+        return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level, units=units)
 
     def __repr__(self) -> str:
         n_sure = int((adjust_p_values(self.p_values) < 0.05).sum())

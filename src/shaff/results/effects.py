@@ -21,6 +21,7 @@ from shaff._version import __version__
 from shaff.data.summary import DataSummary
 from shaff.errors import InputError
 from shaff.results.base import Result, check_level
+from shaff.results.direction import direction_words
 from shaff.results.interactions import Interactions
 from shaff.results.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values, surely_above
@@ -33,7 +34,7 @@ ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 _ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "first_order", "total", "p_values",
-                  "screened")  # fmt: skip
+                  "screened", "variance_covariances")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +104,8 @@ class EffectsResult(Result):
     directions : dict of str or None
         For inputs of one numeric column, how y changes as the input grows: "increasing",
         "decreasing", "U-shaped", "inverted U", "mixed" (it depends on other inputs, or turns more
-        than once) or "none" (it hardly changes).
+        than once), "unclear" (these rows do not tell) or "none" (it hardly changes). With two
+        classes y is the probability of the second, and tables say towards which class.
     curves : dict of float arrays of shape (2, n_slices), or None
         Curves behind the directions: means of the input, and of what it adds to the prediction, in
         slices of the rows.
@@ -121,6 +123,19 @@ class EffectsResult(Result):
     game_names : tuple of str
         Names of the columns of `subsets`: the inputs that take part by name, and "all others" last
         where the screen has merged inputs.
+    classes : tuple of str
+        Names of the classes, if the outcome is one of several; of two classes the probability of
+        the second is explained, and `directions` are about that.
+    outcome_variance, outcome_variance_error : float or None
+        Variance of the outcome, summed over its outputs, and its standard error: effects are shares
+        of it.
+    variance_covariances : float array of shape (n_inputs,) or None
+        Covariance of each raw effect and `outcome_variance`, due to the rows.
+    held_out : dict of str to float or None
+        How well all inputs together predict held-out rows: "rmse" (root mean squared error, in
+        units of the outcome) and "rmse_of_mean" (that of the mean alone); for classes "accuracy",
+        "accuracy_of_largest" (that of always naming the largest class) and "auc" (area under the
+        ROC curve; with several classes the mean of each against the rest).
     call : str or None
         Python call that gives this result again.
     versions : dict of str or None
@@ -143,8 +158,9 @@ class EffectsResult(Result):
     _format: ClassVar[str] = "shaff.EffectsResult"
     # Version 1 had neither plain values nor errors per output; version 2 did not know of the data,
     # the call, the screen or the way to convergence; version 3 did not know of directions; up to
-    # version 4 `errors_by_source` was "standard_errors", and subsets were not kept.
-    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5)
+    # version 4 `errors_by_source` was "standard_errors", and subsets were not kept; version 5 did
+    # not know of classes, of the variance of the outcome, or of errors in its units.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -180,6 +196,11 @@ class EffectsResult(Result):
     values: FloatArray | None = None
     weights: FloatArray | None = None
     game_names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    outcome_variance: float | None = None
+    outcome_variance_error: float | None = None
+    variance_covariances: FloatArray | None = None
+    held_out: dict[str, float] | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
@@ -195,10 +216,13 @@ class EffectsResult(Result):
             "interchangeable": tuple(tuple(map(str, g)) for g in self.interchangeable),
             "n_rows": int(self.n_rows),
             "n_subsets": int(self.n_subsets),
+            "classes": tuple(map(str, self.classes)),
         }
         for field, kind in (
             ("explained_variance_error", float),
             ("plain_explained_variance", float),
+            ("outcome_variance", float),
+            ("outcome_variance_error", float),
             ("random_state", int),
             ("n_grown", int),
         ):
@@ -206,8 +230,10 @@ class EffectsResult(Result):
             checked[field] = None if value is None else kind(value)
         for field in _ONE_PER_INPUT:
             checked[field] = frozen(getattr(self, field), (p,), field)
-        if self.others is not None:
-            checked["others"] = {str(k): float(v) for k, v in self.others.items()}
+        for field in ("others", "held_out"):
+            figures = getattr(self, field)
+            if figures is not None:
+                checked[field] = {str(k): float(v) for k, v in figures.items()}
         checked["covariance"] = frozen(self.covariance, (p, p), "covariance")
         checked["errors_by_source"] = _frozen_errors(self.errors_by_source, p)
         for field in ("per_output", "per_output_errors"):
@@ -629,7 +655,8 @@ class EffectsResult(Result):
         """Columns of text: the directions of some inputs, if the result knows them."""
         if not self.directions:
             return {}
-        return {"direction": [self.directions.get(self.names[j]) for j in inputs]}
+        told = {k: direction_words(d, self.classes) for k, d in self.directions.items()}
+        return {"direction": [told.get(self.names[j]) for j in inputs]}
 
     def _frame_by_output(self, backend: Backend, level: float) -> Any:
         if self.per_output is None:

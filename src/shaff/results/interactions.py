@@ -237,10 +237,10 @@ class Interactions(Result):
         >>> print(found.summary())
         Interactions on y
         <BLANKLINE>
-        inputs       interaction
-        age and bmi  0.100
+        inputs          kind  interaction
+        age and bmi  synergy  0.100
         <BLANKLINE>
-        Above 0: more together than apart; below 0: the two share information.
+        Synergy (above 0): more together than apart. Overlap (below 0): shared information.
         442 rows, 3 subsets.
         """
         return self._summary(max_pairs)

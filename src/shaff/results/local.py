@@ -59,7 +59,10 @@ class LocalEffects(Result):
     is_training : bool
         Whether these are the rows that the effects were fitted on, each predicted while held out.
     negligible : float
-        Root mean square below which the values of an input are negligible.
+        Root mean square below which the values of an input are next to nothing.
+    evidence : float array of shape (n_inputs,) or (n_inputs, n_outputs), or None
+        What the held-out rows of the fit tell of each input, for its direction: 0 for nothing, 1
+        for an effect, 2 for a curve; NaN where they were not asked.
     notes : tuple of str
         What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None
@@ -78,6 +81,8 @@ class LocalEffects(Result):
     """
 
     _format: ClassVar[str] = "shaff.LocalEffects"
+    # Version 1 did not know what held-out rows tell of the directions.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2)
 
     names: tuple[str, ...]
     values: FloatArray
@@ -92,6 +97,7 @@ class LocalEffects(Result):
     rows: Any = None
     is_training: bool = False
     negligible: float = 0.0
+    evidence: FloatArray | None = None
     notes: tuple[str, ...] = ()
     library: Backend | None = None
     version: str = __version__
@@ -112,6 +118,7 @@ class LocalEffects(Result):
             "data": (n_rows, p),
             "standard_errors": (n_rows, p, *several),
             "base": several,
+            "evidence": (p, *several),
         }
         for name, shape in shapes.items():
             checked[name] = frozen(getattr(self, name), shape, name)
@@ -161,6 +168,7 @@ class LocalEffects(Result):
             base=self.base[k],
             predictions=self.predictions[:, k],
             standard_errors=None if errors is None else errors[:, :, k],
+            evidence=None if self.evidence is None else self.evidence[:, k],
             outputs=None,
             output=output,
         )
@@ -197,16 +205,21 @@ class LocalEffects(Result):
         'U-shaped'
         """
         self._check_one()
-        return tuple(
-            None
-            if name in self.levels
-            else Shape.of(self.data[:, k], self.values[:, k], self.negligible)
-            for k, name in enumerate(self.names)
-        )
+        return tuple(map(self.shape_of, range(len(self.names))))
+
+    def shape_of(self, position: int) -> Shape | None:
+        """Return the shape of one input, by its position; see `shapes`."""
+        self._check_one()
+        if self.names[position] in self.levels:
+            return None
+        known = np.nan if self.evidence is None else self.evidence[position]
+        told = None if np.isnan(known) else int(known)
+        return Shape.of(self.data[:, position], self.values[:, position], self.negligible, told)
 
     @property
     def directions(self) -> tuple[str | None, ...]:
-        """The names of the `shapes`: increasing, decreasing, U-shaped, inverted U, mixed, none."""
+        """The names of the `shapes`: increasing, decreasing, U-shaped, inverted U, mixed, unclear,
+        none."""
         return tuple(None if shape is None else shape.direction for shape in self.shapes())
 
     def label(self, row: int, position: int) -> str:
@@ -338,7 +351,7 @@ class LocalEffects(Result):
         return self.plot("dependence", ax=ax, name=name)
 
     def summary(self, max_rows: int = 10) -> str:
-        """Return one line per row: prediction, base value, largest effects.
+        """Return a table with one line per row: prediction and largest effects.
 
         Parameters
         ----------
@@ -352,7 +365,9 @@ class LocalEffects(Result):
         >>> print(local.summary())
         Effects on the predictions of y
         <BLANKLINE>
-        Row 0: 1.3 = 1 on average, +0.5 a, -0.2 b
+        row  predicted       a       b
+        0        1.300  +0.500  -0.200
+        Predicted = 1.000 (the mean) + what each input adds.
         """
         return self._summary(max_rows)
 

@@ -11,7 +11,7 @@ from html import escape
 from shaff._util.words import shortened
 from shaff.results.effects import EffectsResult
 from shaff.show import sentences
-from shaff.show.rows import Row, rows
+from shaff.show.rows import Row, remark_sentences, rows
 from shaff.show.text import rest_text
 
 MAX_INPUTS, MAX_NAME = 15, 40
@@ -35,13 +35,15 @@ def result_html(result: EffectsResult, max_inputs: int = MAX_INPUTS) -> str:
     body = "".join(_row(result, row, max(scale, 1e-300)) for row in lines[:max_inputs])
     is_more = len(lines) > max_inputs
     more = f"<p>{escape(rest_text(result, max_inputs))}</p>" if is_more else ""
+    more += "".join(f"<p>{escape(said)}</p>" for said in remark_sentences(lines[:max_inputs]))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
     details = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
     title = f"Shapley effects on {shortened(result.target_name, 60)}"
     return (
         '<div class="shaff-result" style="max-width:46em;line-height:1.45">'
         f'<div style="font-weight:600;font-size:1.1em">{escape(title)}</div>'
-        f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))}</div>"
+        f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))} "
+        f"{escape(sentences.prediction(result))}</div>"
         f'<table style="border-collapse:collapse;margin:.6em 0;width:100%">{_head(result)}'
         f'<tbody>{body}</tbody></table>{more}<small style="opacity:.8">'
         f"{escape(sentences.how(result))}</small>{details}</div>"

@@ -7,6 +7,7 @@ import numpy as np
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
+from shaff.show.rows import plain, quantity_text
 from shaff.values.registry import learner_words
 
 # Most of what is explained, and how many inputs a sentence names.
@@ -64,6 +65,33 @@ def explained(result: EffectsResult, level: float = 0.95) -> str:
     return f"All inputs together explain {percent(v)} of the variance of {target}{sure}."
 
 
+def prediction(result: EffectsResult) -> str:
+    """Return how well held-out rows are predicted, in units of the outcome; "" if not known.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.sentences import prediction
+    >>> prediction(example(held_out={"rmse": 54.12, "rmse_of_mean": 77.0}))
+    'Predictions of held-out rows are off by 54.1 (root mean square); the mean alone by 77.0.'
+    """
+    found = result.held_out or {}
+    if "rmse" in found:
+        off, mean = (quantity_text(found[name]) for name in ("rmse", "rmse_of_mean"))
+        return (
+            f"Predictions of held-out rows are off by {off} (root mean square); the mean alone by "
+            f"{mean}."
+        )
+    if "accuracy" not in found:
+        return ""
+    right, largest = (percent(found[name], 1) for name in ("accuracy", "accuracy_of_largest"))
+    area = f"; AUC {found['auc']:.3f}" if "auc" in found else ""
+    return (
+        f"The right class is predicted for {right} of held-out rows (the largest class is "
+        f"{largest} of them){area}."
+    )
+
+
 def model_words(result: EffectsResult) -> str:
     """Return the learner, and design and solver where they are not the default ones.
 
@@ -94,31 +122,32 @@ def how(result: EffectsResult) -> str:
 
 def footer(result: EffectsResult) -> list[str]:
     """Return the sentences below a table: what is explained, how it was computed, the notes."""
-    return [_figures(result), how(result), *(f"Note: {note}" for note in result.notes)]
+    predicted = filter(None, [plain(prediction(result))])
+    return [_figures(result), *predicted, how(result), *(f"Note: {note}" for note in result.notes)]
 
 
 def _figures(result: EffectsResult) -> str:
     """How much is explained, in figures."""
-    v, error, plain = (
+    v, error, measured_v = (
         result.explained_variance,
         result.explained_variance_error,
         result.plain_explained_variance,
     )
     spread = "" if error is None else f"standard error {error:.3f}"
-    whose = f"of the variance of {result.target_name}" + " on held-out rows" * (plain is None)
+    whose = f"of the variance of {result.target_name}" + " on held-out rows" * (measured_v is None)
     if v <= 0:
         figures = ", ".join(filter(None, (f"estimate {v:z.3f}", spread)))
         zero = "" if result.effects.any() else ": all effects are 0"
         return f"The inputs explain nothing {whose} ({figures}){zero}."
     spread = spread and f" ({spread})"
-    measured = "" if plain is None else f" On held-out rows, uncorrected: {plain:.3f}."
+    measured = "" if measured_v is None else f" On held-out rows, uncorrected: {measured_v:.3f}."
     return f"The inputs explain {v:.3f}{spread} {whose}; {1 - v:z.3f} remains.{measured}"
 
 
 def interactions_footer(found: Interactions) -> list[str]:
     """Return the sentences below a table of interactions: how to read it, and the notes."""
     return [
-        "Above 0: more together than apart; below 0: the two share information.",
+        "Synergy (above 0): more together than apart. Overlap (below 0): shared information.",
         f"{counted(found.n_rows, 'row')}, {counted(found.n_subsets, 'subset')}.",
         *(f"Note: {note}" for note in found.notes),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shaff._util.words import counted, decimals
+from shaff._util.words import counted
 from shaff.results.base import Result
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
@@ -16,13 +16,17 @@ from shaff.results.local import LocalEffects
 from shaff.results.many import ManyEffects
 from shaff.show import sentences
 from shaff.show.rows import (
+    FEWEST_DIGITS,
     NONE,
     Row,
     effect_digits,
+    error_digits,
     known_columns,
     number_text,
     p_value_text,
     pair_rows,
+    quantity_digits,
+    quantity_text,
     rows,
 )
 from shaff.uncertainty.inference import adjust_p_values
@@ -37,10 +41,10 @@ HEADINGS = {
     "direction": "direction",
     "share": "share",
 }
-PAIR_HEADINGS = {"interaction": "interaction", "error": "error", "p_value": "p (Holm)",
-                 "interval": "95 % interval"}  # fmt: skip
+PAIR_HEADINGS = {"kind": "kind", "interaction": "interaction", "error": "error",
+                 "p_value": "p (Holm)", "interval": "95 % interval"}  # fmt: skip
 BAR = 20
-# Effects of a row that are named one by one.
+# Inputs that have a column in the table of single rows.
 MAX_PARTS = 6
 
 
@@ -80,10 +84,10 @@ _TINY = float(np.finfo(float).tiny)
 
 
 def _end(row: Row, scale: float) -> str:
-    """A bar, or how large the effect of a screened input may be."""
+    """A bar and a remark, or how large the effect of a screened input may be."""
     if row.is_screened:
         return "" if row.interval == NONE else row.interval
-    return "#" * round(BAR * row.bar / scale)
+    return "  ".join(filter(None, ("#" * round(BAR * row.bar / scale), row.remark)))
 
 
 def rest_text(result: EffectsResult, max_inputs: int) -> str:
@@ -105,7 +109,7 @@ def interactions_summary(found: Interactions, max_pairs: int) -> str:
 def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[list[str]]]:
     """Return the header and the cells of the strongest pairs."""
     names = [name for name in PAIR_HEADINGS
-             if name == "interaction" or found.pair_errors is not None]  # fmt: skip
+             if name in ("interaction", "kind") or found.pair_errors is not None]  # fmt: skip
     cells = [
         [f"{row.first} and {row.second}", *(getattr(row, name) for name in names)]
         for row in pair_rows(found)[:max_pairs]
@@ -114,8 +118,20 @@ def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[li
 
 
 def comparison_summary(found: Comparison, max_inputs: int) -> str:
-    """Return the table of `Comparison.summary`."""
-    digits = decimals(float(np.abs(found.effects).max(initial=0.0)))
+    """Return the tables of `Comparison.summary`."""
+    one, other = found.labels
+    title = f"Shares of the variance, {other} minus {one}"
+    lines = [title, "", *_differences(found, max_inputs, FEWEST_DIGITS)]
+    if found.outcome_variances is not None:
+        first, second = (quantity_text(v) for v in found.outcome_variances)
+        title = f"In units of the variance of the outcome ({one}: {first}, {other}: {second})"
+        lines += ["", title, "", *_differences(found.in_variance(), max_inputs, 0)]
+    return "\n".join([*lines, *[""] * bool(found.notes), *(f"Note: {n}" for n in found.notes)])
+
+
+def _differences(found: Comparison, max_inputs: int, fewest: int) -> list[str]:
+    """The lines of one table, with digits by the errors."""
+    digits = error_digits(found.standard_errors, fewest)
     low, high = found.confidence_interval()
     adjusted = adjust_p_values(found.p_values)
     numbers = [*found.effects, found.differences, found.standard_errors]
@@ -129,35 +145,58 @@ def comparison_summary(found: Comparison, max_inputs: int) -> str:
         for j in found.order[:max_inputs]
     ]
     header = ["input", *found.labels, "difference", "error", "p (Holm)", "95 % interval"]
-    return "\n".join([*aligned([header, *cells]), *(f"Note: {note}" for note in found.notes)])
+    return aligned([header, *cells])
 
 
 def local_summary(local: LocalEffects, max_rows: int) -> str:
-    """Return the lines of `LocalEffects.summary`."""
+    """Return the tables of `LocalEffects.summary`."""
     title = f"Effects on the predictions of {local.target or 'y'}"
-    return "\n".join([title, "", *row_sentences(local, max_rows)])
+    lines = [title]
+    for said, header, cells in local_tables(local, max_rows):
+        lines += ["", *aligned([[*row, ""] for row in (header, *cells)]), said]
+    return "\n".join([*lines, *local_footer(local, max_rows)])
 
 
-def row_sentences(local: LocalEffects, max_rows: int) -> list[str]:
-    """Return a sentence for each of the first rows, and the notes."""
-    parts = [local] if local.outputs is None else [local.of(name) for name in local.outputs]
-    lines = [_row_sentence(one, k) for one in parts for k in range(min(one.n_rows, max_rows))]
-    if local.n_rows > max_rows:
-        lines.append(f"... and {counted(local.n_rows - max_rows, 'more row')}")
+def local_tables(
+    local: LocalEffects, max_rows: int, max_inputs: int = MAX_PARTS
+) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return a table for each output: a sentence, the header and a line per row.
+
+    The inputs with the largest values in these rows have a column each, all others share one.
+    """
+    first = local.take(range(min(local.n_rows, max_rows)))
+    parts = [first] if first.outputs is None else [first.of(name) for name in first.outputs]
+    return [_local_table(one, max_inputs) for one in parts]
+
+
+def _local_table(local: LocalEffects, max_inputs: int) -> tuple[str, list[str], list[list[str]]]:
+    digits = quantity_digits(float(np.nanmax(np.abs(local.values), initial=0.0)))
+    # Rows without a prediction have no values.
+    order = np.argsort(-np.abs(np.nan_to_num(local.values)).sum(axis=0), kind="stable")
+    shown, rest = order[:max_inputs], order[max_inputs:]
+    header = ["row", "predicted", *(local.names[j] for j in shown), *["others"] * (len(rest) > 0)]
+    cells = [
+        [str(int(place)), number_text(prediction, digits),
+         *(_signed(v, digits) for v in values[shown]),
+         *[_signed(values[rest].sum(), digits)] * (len(rest) > 0)]
+        for place, prediction, values in zip(
+            local.rows, local.predictions, local.values, strict=True)
+    ]  # fmt: skip
+    what = "" if local.output is None else f" ({local.output})"
+    mean = number_text(float(local.base), digits)
+    return f"Predicted{what} = {mean} (the mean) + what each input adds.", header, cells
+
+
+def _signed(value: float, digits: int) -> str:
+    return NONE if np.isnan(value) else f"{value:+z.{digits}f}"
+
+
+def local_footer(local: LocalEffects, max_rows: int) -> list[str]:
+    """Return what stands below the tables: rows that are not shown, and the notes."""
+    more, lost = local.n_rows - max_rows, bool(np.isnan(local.values).any())
+    lines = [f"... and {counted(more, 'more row')}"] * (more > 0)
+    lines += [f"{NONE}: there is no prediction by models that have not seen the row."] * lost
     return [*lines, *(f"Note: {note}" for note in local.notes)]
-
-
-def _row_sentence(local: LocalEffects, row: int) -> str:
-    values = local.values[row]
-    place = f"Row {int(local.rows[row])}" + ("" if local.output is None else f" ({local.output})")
-    if np.isnan(values).any():
-        return f"{place}: there is no prediction by models that have not seen it."
-    order = np.argsort(-np.abs(values), kind="stable")
-    parts = [f"{values[j]:+.3g} {local.names[j]}" for j in order[:MAX_PARTS]]
-    rest = values[order[MAX_PARTS:]]
-    parts += [f"{rest.sum():+.3g} others"] * (len(rest) > 0)
-    start = f"{place}: {local.predictions[row]:.4g} = {local.base:.4g} on average"
-    return ", ".join([start, *parts])
 
 
 def many_summary(many: ManyEffects, max_results: int) -> str:

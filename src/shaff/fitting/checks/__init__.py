@@ -14,6 +14,8 @@ from shaff.fitting.checks.dependence import dependence
 from shaff.fitting.checks.identities import find_identities
 from shaff.fitting.checks.leaks import find_leaks
 from shaff.fitting.checks.linear import linear_explained
+from shaff.fitting.checks.performance import held_out_figures
+from shaff.fitting.checks.spread import outcome_spread
 from shaff.fitting.checks.tails import tail_of_variance
 from shaff.fitting.checks.twins import interchangeable, quadratics
 from shaff.fitting.facts import Checks, Facts, Solution
@@ -46,8 +48,18 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     summary = facts.task.sampled.summarised(summarise(problem, facts.effects), n_rows)
     asked = facts.task.explains_outcome and solution.errors is not None
     return {
+        "spread": outcome_spread(facts.selection.problem, solution),
+        "held_out": _performance(facts, solution) if asked else {},
         "interchangeable": interchangeable(problem, facts.selection.kept),
         "quadratics": quadratics(problem),
         "summary": summary,
         "linear_explained": linear_explained(problem) if asked else None,
     }
+
+
+def _performance(facts: Facts, solution: Solution) -> dict[str, float]:
+    """Figures of held-out rows; none of a surrogate, which learns what a model predicts."""
+    game = facts.game
+    if game is None or game.name.startswith("surrogate"):
+        return {}
+    return held_out_figures(facts.selection.problem, game, solution)

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from shaff._util.typing import FloatArray
 from shaff._util.words import listed
+
+# The variances of two outcomes differ by so many standard errors: worth a word.
+_SIGMAS = 1.96
 
 
 def left_out(names: Sequence[str]) -> Iterator[str]:
     """Inputs that only one of two results has."""
     if names:
         yield f"Left out, since only one of the two has them by name: {listed(names)}."
+
+
+def other_variance(
+    variances: FloatArray, errors: FloatArray, labels: tuple[str, str]
+) -> Iterator[str]:
+    """The outcomes do not vary alike, so that shares are not of the same whole."""
+    if abs(variances[1] - variances[0]) > _SIGMAS * np.hypot(*errors):
+        times = variances[1] / variances[0]
+        yield (
+            f"The variance of the outcome is {times:.2g} times as large in {labels[1]!r} as in "
+            f"{labels[0]!r}: a share may change though the input does as much as before. Read the "
+            "differences in units of the variance, too."
+        )

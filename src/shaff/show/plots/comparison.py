@@ -10,9 +10,15 @@ import numpy as np
 from shaff._util.frames import sorted_columns
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
+from shaff.errors import InputError
 from shaff.results.comparison import Comparison
 from shaff.show.plots.display import BLUE, INK, PALE, Display, dress_rows, rows_size, set_title
 from shaff.show.plots.labels import make_labels
+
+CAPTIONS = {
+    "share": "difference of shares of the variance",
+    "variance": "difference in units of the variance of the outcome",
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -26,6 +32,7 @@ class ComparisonDisplay(Display):
     labels : (str, str)
     level : float, default=0.95
         Level of the intervals.
+    units : {"share", "variance"}, default="share"
 
     Examples
     --------
@@ -42,12 +49,19 @@ class ComparisonDisplay(Display):
     high: FloatArray
     labels: tuple[str, str] = ("a", "b")
     level: float = 0.95
+    units: str = "share"
 
     @classmethod
-    def from_result(cls, found: Comparison, level: float = 0.95) -> ComparisonDisplay:
+    def from_result(
+        cls, found: Comparison, level: float = 0.95, units: str = "share"
+    ) -> ComparisonDisplay:
         """Return the picture of a comparison, with its intervals at ``level``."""
-        low, high = found.confidence_interval(level)
-        return cls(found.names, found.differences, low, high, found.labels, level)
+        if units not in CAPTIONS:
+            known = " or ".join(f'"{name}"' for name in CAPTIONS)
+            raise InputError(f"units={units!r} is unknown: use {known}.")
+        shown = found.in_variance() if units == "variance" else found
+        low, high = shown.confidence_interval(level)
+        return cls(shown.names, shown.differences, low, high, shown.labels, level, units)
 
     @property
     def _order(self) -> Any:
@@ -64,7 +78,7 @@ class ComparisonDisplay(Display):
         ax.barh(rows, values, height=0.68, color=np.where(sure, BLUE, PALE), zorder=2)
         ax.hlines(rows, low, high, color=INK, linewidth=1.3, zorder=4)
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
-        caption = f"difference of shares of the variance\nline: {100 * self.level:g} % interval"
+        caption = f"{CAPTIONS[self.units]}\nline: {100 * self.level:g} % interval"
         if not sure.all():
             caption += "; pale: interval includes 0"
         ax.set_xlabel(caption, fontsize=9, color=INK)

@@ -46,6 +46,8 @@ class Display:
     figure_: Any = None
     _style: Mapping[str, Any] = {}
     _is_own = False
+    # How it was drawn last: what is saved is what was seen.
+    _drawn: Mapping[str, Any] = {}
     # What `max_inputs` of a result's ``plot`` is by default.
     _default_inputs = 20
 
@@ -75,6 +77,7 @@ class Display:
                 ax = self._new_axes(pyplot.figure, max_inputs, **options)
             self._draw(ax, max_inputs, **options)
         self.ax_, self.figure_ = ax, ax.figure
+        self._drawn = {"max_inputs": max_inputs, **options}
         return self
 
     def _new_axes(self, new_figure: Callable[..., Any], max_inputs: int, **options: Any) -> Any:
@@ -109,13 +112,23 @@ class Display:
         """
         return make_frame(self._columns(), backend)
 
-    def save(self, path: str | os.PathLike[str], max_inputs: int = 20, **options: Any) -> None:
-        """Draw into an image file, which appears whole or not at all; no window, no display."""
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Draw into an image file, which appears whole or not at all; no window, no display.
+
+        Parameters
+        ----------
+        path : path
+            Its ending says which kind of file: .png, .svg, .pdf.
+        **options
+            Options of `plot`, such as ``max_inputs``; those that are not given are as drawn last.
+        """
+        chosen = {"max_inputs": self._default_inputs, **self._drawn, **options}
+        max_inputs = chosen.pop("max_inputs")
         rc_context = matplotlib_module("pyplot").rc_context
         # A bare figure: pyplot's would stay open and might need a screen.
         with rc_context(dict(self._style)):
-            ax = self._new_axes(matplotlib_module("figure").Figure, max_inputs, **options)
-        self._plot(ax, max_inputs, **options)
+            ax = self._new_axes(matplotlib_module("figure").Figure, max_inputs, **chosen)
+        self._plot(ax, max_inputs, **chosen)
         suffix = os.path.splitext(path)[1].lower()
         with rc_context({"svg.hashsalt": "shaff"}), replacing(path) as temporary:
             self.figure_.savefig(temporary, dpi=150, metadata=_METADATA.get(suffix))

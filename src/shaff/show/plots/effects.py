@@ -25,7 +25,7 @@ from shaff.show.plots.display import (
 )
 from shaff.show.plots.labels import make_labels, target_label, unfolded
 from shaff.show.plots.sobol import draw_indices
-from shaff.show.rows import are_significant, number_text, typeset
+from shaff.show.rows import amount_text, are_significant, effect_digits, typeset
 
 # Width of the panel of Sobol indices beside that of the bars.
 _PANEL = 0.45
@@ -53,6 +53,8 @@ class EffectsDisplay(Display):
         Level of the intervals.
     members : dict of tuples of str
         The columns of groups of inputs.
+    digits : int or None, default=None
+        Digits after the point of the numbers; None follows the largest effect.
 
     Attributes
     ----------
@@ -79,6 +81,7 @@ class EffectsDisplay(Display):
     p_values: FloatArray | None = None
     level: float = 0.95
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    digits: int | None = None
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> EffectsDisplay:
@@ -97,6 +100,7 @@ class EffectsDisplay(Display):
             None if result.p_values is None else result.null_test(),
             level,
             {} if result.data is None else result.data.groups,
+            effect_digits(result),
         )
 
     def plot(self, ax: Any = None, max_inputs: int = 20, *, sobol: bool = False) -> Self:
@@ -123,6 +127,19 @@ class EffectsDisplay(Display):
         return self._plot(ax, max_inputs, sobol=sobol and self._has_indices)
 
     @property
+    def _digits(self) -> int:
+        largest = float(np.abs(self.effects).max(initial=0.0))
+        return decimals(largest) if self.digits is None else self.digits
+
+    @property
+    def _has_detected(self) -> bool:
+        """Whether a bar is significant and its interval includes 0."""
+        if self.low is None or self.p_values is None:
+            return False
+        sure = np.array(are_significant(self.p_values, len(self.low)), dtype=bool)
+        return bool((sure & (self.low <= 0)).any())
+
+    @property
     def _has_indices(self) -> bool:
         indices = (self.first_order, self.total)
         return any(array is not None and np.isfinite(array).any() for array in indices)
@@ -137,7 +154,7 @@ class EffectsDisplay(Display):
         shown = self._largest(max_inputs)
         _draw_bars(ax, shown, n_rest=max(0, len(self.names) - max_inputs))
         dress_rows(ax, shown.names)
-        _draw_values(ax, shown.effects)
+        _draw_values(ax, shown.effects, shown._digits)
         ax.set_xlabel(_caption(shown), fontsize=9, color=INK)
         set_title(ax, f"Shapley effects on {target_label(self.target)}")
         if sobol:
@@ -196,7 +213,7 @@ def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
         ax.hlines(rows, shown.low, shown.high, color=INK, linewidth=1.3, zorder=4)
 
 
-def _draw_values(ax: Any, effects: FloatArray) -> None:
+def _draw_values(ax: Any, effects: FloatArray, digits: int) -> None:
     """The number of each bar at the right edge of the axes, which make room for it: outside it
     would lie on the next subplot."""
     width = ax.get_window_extent().width / ax.figure.dpi
@@ -204,9 +221,8 @@ def _draw_values(ax: Any, effects: FloatArray) -> None:
     left, right = ax.get_xlim()
     ax.set_xticks([tick for tick in ax.get_xticks() if left <= tick <= right])
     ax.set_xlim(left, left + (right - left) / (1 - part))
-    digits = decimals(float(np.abs(effects).max(initial=0.0)))
     for row, effect in enumerate(effects):
-        text = typeset(number_text(effect, digits))
+        text = typeset(amount_text(effect, digits))
         ax.text(1, row, text, transform=ax.get_yaxis_transform(), ha="right",
                 va="center_baseline", fontsize=9, color=INK)  # fmt: skip
 
@@ -214,11 +230,10 @@ def _draw_values(ax: Any, effects: FloatArray) -> None:
 def _caption(shown: EffectsDisplay) -> str:
     """What the axis is, and a key to what is drawn."""
     together = shown.explained_variance
-    digits = decimals(float(np.abs(shown.effects).max(initial=0.0)))
-    suffix = "" if np.isnan(together) else f" (all inputs together: {together:.{digits}f})"
+    suffix = "" if np.isnan(together) else f" (all inputs together: {together:.{shown._digits}f})"
     if together <= 0:
         suffix = " (nothing is explained on held-out rows)"
-    key = []
+    key, last = [], ""
     if shown.low is not None:
         key.append(f"line: {100 * shown.level:g} % interval")
     # A bar that is too short to be seen is not seen to be pale.
@@ -226,4 +241,6 @@ def _caption(shown: EffectsDisplay) -> str:
     real = are_significant(shown.p_values, len(shown.effects))
     if (np.abs(shown.effects[~np.array(real, dtype=bool)]) > visible).any():
         key.append("pale: not significantly above zero")
-    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key))))
+    if shown._has_detected:
+        last = "dark bars whose line reaches 0: detected, too small to measure"
+    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key), last)))

@@ -13,10 +13,13 @@ from shaff._util.words import decimals
 from shaff.results.interactions import Interactions
 from shaff.show.plots.display import GRID, INK, Display, color_bar, dress, no_formulas, set_title
 from shaff.show.plots.labels import make_labels, target_label
-from shaff.show.rows import number_text, typeset
+from shaff.show.rows import FEWEST_DIGITS, number_text, typeset
 
-# Numbers are written into the cells of so few inputs, marks into those of more.
+# Numbers are written into the cells of so few inputs, signs into those of more.
 _WITH_NUMBERS = 12
+# From so many inputs on the key has room in the empty corner above the staircase.
+_WITH_CORNER = 5
+_KEY = "overlap: the two share information; synergy: more together than apart"
 # Opacity of pairs whose interval includes 0; and how far the colours go, short of the darkest.
 _PALE, _DEEPEST = 0.45, 0.8
 # Longer names below the columns are turned.
@@ -33,7 +36,7 @@ class InteractionsDisplay(Display):
     values : float array of shape (n_chosen, n_inputs)
         Symmetric; its diagonal is not drawn.
     low, high : float arrays of shape (n_chosen, n_inputs) or None
-        Intervals; pairs whose interval includes 0 are written in grey, or not marked.
+        Intervals; pairs whose interval includes 0 are written in grey, or have no sign.
     target : str or None
     level : float, default=0.95
         Level of the intervals.
@@ -68,8 +71,9 @@ class InteractionsDisplay(Display):
 
     def _size(self, max_inputs: int) -> tuple[float, float]:
         n = min(len(self.names), max_inputs)
-        cell = 0.52 if n <= _WITH_NUMBERS else 0.26
-        return 4.8 + cell * n, 2.4 + cell * n
+        cell = 0.6 if n <= _WITH_NUMBERS else 0.28
+        side = 2.4 if n < _WITH_CORNER else 0.0
+        return 3.0 + side + cell * n, 2.3 + cell * n
 
     def _draw(self, ax: Any, max_inputs: int) -> None:
         chosen = by_strongest_pair(self.values)[:max_inputs]
@@ -90,21 +94,27 @@ class InteractionsDisplay(Display):
         ax.set_yticks(range(len(names) - 1), names[1:])
         no_formulas([*ax.get_xticklabels(), *ax.get_yticklabels()])
         _draw_grid(ax, len(chosen) - 1)
-        self._write(ax, stairs, sure > 0, top)
-        _draw_key(ax, image, top)
+        digits = self._digits(top)
+        self._write(ax, stairs, sure > 0, top, digits)
+        _draw_key(ax, image, top, digits, corner=len(chosen) >= _WITH_CORNER)
         ax.set_xlabel(self._caption(chosen), fontsize=9, color=INK, loc="left")
 
-    def _write(self, ax: Any, stairs: FloatArray, sure: BoolArray, top: float) -> None:
-        """Numbers where there is room, else a dot where the interval excludes 0."""
-        digits, few = decimals(top), len(stairs) < _WITH_NUMBERS
+    def _digits(self, top: float) -> int:
+        """Digits that show two figures of the strongest interaction: there is room for few."""
+        return max(decimals(top) - 1, FEWEST_DIGITS) if top else 0
+
+    def _write(self, ax: Any, stairs: FloatArray, sure: BoolArray, top: float, digits: int) -> None:
+        """Numbers where there is room, else the sign where the interval excludes 0."""
+        few = len(stairs) < _WITH_NUMBERS
         for row, column in zip(*np.nonzero(np.isfinite(stairs)), strict=True):
             value, is_sure = float(stairs[row, column]), bool(sure[row, column])
             color = "#666666" if not is_sure else "white" if abs(value) > 0.7 * top else INK
             if few:
                 text = typeset(number_text(value, digits))
-                ax.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
+                ax.text(column, row, text, ha="center", va="center", fontsize=9, color=color)
             elif is_sure and self.low is not None:
-                ax.plot(column, row, "o", markersize=2.5, color=color)
+                sign = "−" if value < 0 else "+"
+                ax.text(column, row, sign, ha="center", va="center", fontsize=11, color=color)
 
     def _sure(self) -> BoolArray:
         if self.low is None or self.high is None:
@@ -112,9 +122,9 @@ class InteractionsDisplay(Display):
         return np.asarray((self.low > 0) | (self.high < 0))
 
     def _caption(self, chosen: IntpArray) -> str:
-        lines = []
+        lines = [_KEY]
         if self.low is not None:
-            how = "pale" if len(chosen) <= _WITH_NUMBERS else "no dot"
+            how = "pale" if len(chosen) <= _WITH_NUMBERS else "no sign"
             lines.append(f"{how}: {100 * self.level:g} % interval includes 0")
         if len(chosen) < len(self.names):
             lines.append(f"the {len(chosen)} of {len(self.names)} inputs in the strongest pairs")
@@ -148,9 +158,19 @@ def _draw_grid(ax: Any, n: int) -> None:
         ax.plot([k - 0.5] * 2, [k - 0.5, n - 0.5], color=GRID, linewidth=0.8)
 
 
-def _draw_key(ax: Any, image: Any, top: float) -> None:
-    """What the colours mean, in words at the ends of the scale."""
-    digits = decimals(top)
-    words = [f"−{top:.{digits}f}  shared information", "0", f"{top:.{digits}f}  more together"]
-    words, ticks = (words, [-top, 0, top]) if top else (["0"], [0])
-    color_bar(ax, image, words, shrink=0.6, ticks=ticks).solids.set_alpha(1)
+def _draw_key(ax: Any, image: Any, top: float, digits: int, corner: bool) -> None:
+    """What the colours mean: two words for two things, at the ends of the scale."""
+    ticks = [-top, 0, top] if top else [0]
+    numbers = [typeset(number_text(tick, digits)) if tick else "0" for tick in ticks]
+    if not corner:
+        words = [f"{numbers[0]}  overlap", "0", f"{numbers[-1]}  synergy"] if top else ["0"]
+        color_bar(ax, image, words, shrink=0.6, ticks=ticks).solids.set_alpha(1)
+        return
+    place = ax.inset_axes((0.56, 0.87, 0.4, 0.025))
+    bar = ax.figure.colorbar(image, cax=place, orientation="horizontal", ticks=ticks)
+    bar.solids.set_alpha(1)
+    bar.outline.set_visible(False)
+    place.tick_params(length=0, labelsize=9, colors=INK)
+    place.set_xticklabels(numbers)
+    for x, text, side in ((0, "overlap", "left"), (1, "synergy", "right")):
+        place.text(x, 1.5, text, transform=place.transAxes, ha=side, fontsize=9, color=INK)

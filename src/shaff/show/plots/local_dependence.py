@@ -18,6 +18,10 @@ from shaff.show.plots.swarm import some_rows
 MAX_LEVELS, MAX_LABEL = 12, 14
 
 
+# Half of the width of the band around the curve, in standard errors.
+_BAND = 1.96
+
+
 @dataclass(eq=False, repr=False)
 class LocalDependenceDisplay(Display):
     """The values of one input against the input itself, a point per row, and their mean.
@@ -61,8 +65,7 @@ class LocalDependenceDisplay(Display):
         if np.isnan(data).all():
             raise InputError(f"{name!r} has no column of its own in these rows to draw against.")
         levels = local.levels.get(name, ())
-        shape = None if levels else Shape.of(data, values, local.negligible)
-        return cls(name, data, values, levels, shape, local.target_name)
+        return cls(name, data, values, levels, local.shape_of(k), local.target_name)
 
     def _size(self, max_inputs: int) -> tuple[float, float]:
         return 6.4, 4.2
@@ -76,7 +79,7 @@ class LocalDependenceDisplay(Display):
         color = BLUE if self.shape is None else PALE
         ax.scatter(x, self.values[rows], s=12, c=color, linewidths=0, zorder=3, alpha=0.8)
         if self.shape is not None:
-            ax.plot(self.shape.x, self.shape.y, color=BLUE, linewidth=2, zorder=4)
+            _draw_curve(ax, self.shape)
         dress(ax)
         ax.grid(color=GRID, linewidth=0.8, zorder=0)
         ax.axhline(0, color=INK, linewidth=0.8, zorder=2)
@@ -84,7 +87,7 @@ class LocalDependenceDisplay(Display):
         ax.set_xlabel(label, fontsize=9, color=INK).set_parse_math(False)
         said = f"what it adds to {shortened(self.target, 40)}"
         ax.set_ylabel(said, fontsize=9, color=INK).set_parse_math(False)
-        direction = "" if self.shape is None else f": {self.shape.direction}"
+        direction = "" if self.shape is None else f": {self.shape.words}"
         set_title(ax, f"What {label} adds{direction}")
 
     def _categories(self, ax: Any, codes: FloatArray) -> FloatArray:
@@ -108,3 +111,11 @@ class LocalDependenceDisplay(Display):
 
     def __repr__(self) -> str:
         return f"LocalDependenceDisplay({self.name!r}, {len(self.values)} rows)"
+
+
+def _draw_curve(ax: Any, shape: Shape) -> None:
+    """The means of the slices, with a band for the scatter of the values about them."""
+    half = _BAND * shape.error
+    band = {"color": BLUE, "alpha": 0.25, "linewidth": 0}
+    ax.fill_between(shape.x, shape.y - half, shape.y + half, zorder=3.5, **band)
+    ax.plot(shape.x, shape.y, color=BLUE, linewidth=2, zorder=4)

@@ -13,9 +13,11 @@ from shaff.errors import InputError
 from shaff.results.local import LocalEffects
 from shaff.show.plots.display import BLUE, INK, RED, Display, name_rows, rows_size, set_title
 from shaff.show.plots.labels import make_labels
-from shaff.show.rows import typeset
+from shaff.show.rows import quantity_digits, typeset
 
 MAX_LABEL = 18
+# Half of the height of a bar, and where the line from the mean begins.
+_HALF, _TOP = 0.31, -0.62
 
 
 @dataclass(eq=False, repr=False)
@@ -76,22 +78,33 @@ class WaterfallDisplay(Display):
 
     def _size(self, max_inputs: int) -> tuple[float, float]:
         width, height = rows_size(min(len(self.names), max_inputs))
-        return width, height + 0.5
+        return width, height + 0.8
+
+    @property
+    def _digits(self) -> int:
+        """Three figures of the largest step, and as many digits for all."""
+        return quantity_digits(float(np.abs(self.values).max(initial=0.0)))
 
     def _draw(self, ax: Any, max_inputs: int) -> None:
         names, values = self._shown(max_inputs)
         ends = self.base + np.cumsum(values)
         starts = np.concatenate([[self.base], ends[:-1]])
         places, colors = np.arange(len(values)), [RED if v > 0 else BLUE for v in values]
-        ax.barh(places, values, left=starts, color=colors, height=0.62, zorder=3)
-        ax.vlines(ends[:-1], places[:-1], places[1:], color=INK, linewidth=0.6, zorder=2)
+        ax.barh(places, values, left=starts, color=colors, height=2 * _HALF, zorder=3)
+        # From the mean down through the steps to the prediction.
+        levels = np.concatenate([[self.base], ends])
+        tops, bottoms = (
+            np.append(_TOP, places + _HALF),
+            np.append(places - _HALF, len(values) - 0.4),
+        )
+        ax.vlines(levels, tops, bottoms, color=INK, linewidth=0.8, zorder=2)
         if self.errors is not None:
             errors = np.append(self.errors, 0.0)[: len(values)]
             ax.hlines(places, ends - errors, ends + errors, color=INK, linewidth=1.2, zorder=4)
-        span = max(float(np.ptp(np.append(ends, self.base))), 1e-12)
+        span = max(float(np.ptp(levels)), 1e-12)
         reach = np.zeros(len(values)) if self.errors is None else errors * (values > 0)
         self._write(ax, places, starts, ends, reach + 0.012 * span)
-        self._dress(ax, names, ends, span)
+        self._dress(ax, names, levels, span)
 
     def _shown(self, max_inputs: int) -> tuple[list[str], FloatArray]:
         """The largest steps, and all others as one."""
@@ -110,20 +123,23 @@ class WaterfallDisplay(Display):
         for place, start, end, gap in zip(places, starts, ends, gaps, strict=True):
             step = end - start
             ax.text(
-                max(start, end) + gap, place, typeset(f"{step:+.3g}"),
+                max(start, end) + gap, place, typeset(f"{step:+z.{self._digits}f}"),
                 va="center", ha="left", fontsize=8, color=INK, zorder=5,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
 
-    def _dress(self, ax: Any, names: list[str], ends: FloatArray, span: float) -> None:
+    def _dress(self, ax: Any, names: list[str], levels: FloatArray, span: float) -> None:
         name_rows(ax, names)
-        reached = np.append(ends, self.base)
-        ax.set_xlim(reached.min() - 0.04 * span, reached.max() + 0.14 * span)
-        for value, style in ((self.base, ":"), (self.prediction, "-")):
-            ax.axvline(value, color=INK, linewidth=0.8, linestyle=style, zorder=1)
-        said = f"{shortened(self.target, 40)}: from the mean {self.base:.4g} (dotted) to the "
-        ax.set_xlabel(said + f"prediction {self.prediction:.4g}", fontsize=9, color=INK)
-        ax.xaxis.label.set_parse_math(False)
+        ax.set_ylim(len(names) + 0.1, -1.1)
+        ax.set_xlim(levels.min() - 0.06 * span, levels.max() + 0.16 * span)
+        ends = (("mean", self.base, _TOP, "bottom"),
+                ("prediction", self.prediction, len(names) - 0.4, "top"))  # fmt: skip
+        for what, value, height, side in ends:
+            text = typeset(f"{what} {value:z.{self._digits}f}")
+            # Away from the nearer edge, so that no end of the picture cuts it.
+            away = "left" if value < levels.mean() else "right"
+            ax.text(value, height, text, va=side, ha=away, fontsize=9, color=INK, weight="bold")
+        ax.set_xlabel(shortened(self.target, 60), fontsize=9, color=INK).set_parse_math(False)
         set_title(ax, f"Row {self.row}: how its prediction comes about")
 
     def _columns(self) -> dict[str, Any]:

@@ -85,8 +85,21 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=percent, shortened=shortened)
+    environment.filters.update(percent=percent, shortened=shortened, coded=_coded)
     return environment
+
+
+def _coded(text: str) -> Any:
+    """Text with what stands between backticks as code; all of it is escaped."""
+    from markupsafe import Markup
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a backtick of somebody's column
+        return text
+    code = Markup("<code>{}</code>")
+    marked = (code.format(part) if k % 2 else Markup("{}").format(part)
+              for k, part in enumerate(parts))  # fmt: skip
+    return Markup("").join(marked)
 
 
 def _asset(name: str) -> str:

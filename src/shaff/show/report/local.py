@@ -13,7 +13,7 @@ from shaff.results.local import LocalEffects
 from shaff.show.plots.swarm import ranks, swarm
 from shaff.show.report.scales import nice_ticks
 from shaff.show.report.sections import NAME, SECTIONS, Section
-from shaff.show.rows import number_text, typeset
+from shaff.show.rows import number_text, quantity_digits, typeset
 
 # Points make the file large: rows and inputs that are drawn, rows that are shown step by step.
 SWARM_ROWS, SWARM_INPUTS, STEP_ROWS, STEPS = 300, 15, 12, 10
@@ -57,10 +57,8 @@ def _section(local: LocalEffects, *_: Any) -> dict[str, Any]:
 
 
 def _digits(local: LocalEffects) -> int:
-    """Digits after the point, so that the largest value has three or four in all."""
-    top = float(np.nanmax(np.abs(local.values), initial=0.0))
-    size = int(np.floor(np.log10(top))) if top > 0 else 0
-    return max(3 - size if size >= 0 else 2 - size, 0)
+    """Digits after the point, so that the largest value has three figures."""
+    return quantity_digits(float(np.nanmax(np.abs(local.values), initial=0.0)))
 
 
 def _number(value: float, digits: int) -> str:

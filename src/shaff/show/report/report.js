@@ -72,7 +72,9 @@
       found += fits;
     });
     section.classList.toggle("filtered", wanted !== "");
-    $("count").textContent = wanted ? `${found} of ${data.inputs.length} inputs` : "";
+    section.classList.toggle("empty", found === 0);
+    const some = found ? `${found} of ${data.inputs.length} inputs` : "No input has this in its name.";
+    $("count").textContent = wanted ? some : "";
     rove();
   }
   $("filter").addEventListener("input", find);
@@ -119,7 +121,8 @@
     });
     const members = input.members.length
       ? [element("div", `of: ${short(input.members.join(", "), 200)}`)] : [];
-    tip.replaceChildren(name, table, ...members);
+    const remark = input.remark ? [element("div", input.remark)] : [];
+    tip.replaceChildren(name, table, ...remark, ...members);
     tip.hidden = false;
     button.setAttribute("aria-describedby", "tip");
     place(button.querySelector("svg").getBoundingClientRect());
@@ -156,7 +159,7 @@
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   function csv() {
     const names = Object.keys(data.columns), directed = data.result.directions;
-    const said = (input) => (directed ? [directed[input.name] ?? ""] : []);
+    const said = (input) => (directed ? [quoted(safe(input.direction === "–" ? "" : input.direction))] : []);
     const lines = data.inputs.map((input, k) => [quoted(safe(input.name)),
       ...names.map((name) => data.columns[name][k] ?? ""), ...said(input)].join(","));
     return [["input", ...names, ...(directed ? ["direction"] : [])].join(","), ...lines].join("\r\n") + "\r\n";

@@ -45,6 +45,12 @@ ERRORS = {
 }
 
 
+KINDS_OF_PAIRS = {
+    "synergy": "Strongest synergies: more together than apart",
+    "overlap": "Strongest overlaps: the two share information",
+}
+
+
 class Line(NamedTuple):
     """One input as the page shows it.
 
@@ -114,7 +120,7 @@ def _width(value: float, top: float) -> float:
 def _spark(result: EffectsResult, name: str) -> str:
     """Points of a curve in a box of 64 by 18, for an SVG; none where nothing happens."""
     curves, directions = result.curves or {}, result.directions or {}
-    if name not in curves or directions.get(name) == "none":
+    if name not in curves or directions.get(name) in ("none", "unclear"):
         return ""
     x, y = curves[name]
     across = (x - x.min()) / max(float(np.ptp(x)), 1e-300)
@@ -152,6 +158,7 @@ def header(result: EffectsResult) -> dict[str, Any]:
     return {
         "headline": sentences.headline(result),
         "explained": sentences.explained(result, LEVEL),
+        "prediction": sentences.prediction(result),
         "meter": None if v <= 0 else {
             "value": round(100 * min(v, 1.0), 2),
             "low": None if bounds is None else round(100 * bounds[0], 2),
@@ -168,7 +175,7 @@ def _facts(result: EffectsResult) -> list[tuple[str, str]]:
     facts = [(f"{result.n_rows:,}".replace(",", "\u202f"), "rows"), (str(p), "inputs")]
     if result.p_values is not None:
         n_real = int((result.null_test() < 0.05).sum())
-        facts.append((str(n_real), "with an effect significantly above 0"))
+        facts.append((str(n_real), "with p < 0.05, adjusted"))
     return facts
 
 
@@ -303,7 +310,7 @@ def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
         "cells": _cells(
             matrix / top, [[f"{v:z.{digits}f}" for v in row] for row in matrix], labels
         ),
-        "pairs": _interacting(found),
+        "groups": _interacting(found),
         "has_errors": found.pair_errors is not None,
         "n_shown": len(shown),
         "n_inputs": len(everyone),
@@ -312,18 +319,19 @@ def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
     }
 
 
-def _interacting(found: Interactions) -> list[dict[str, str]]:
-    """The strongest pairs, number by number."""
-    return [
-        {
+def _interacting(found: Interactions) -> list[tuple[str, list[dict[str, str]]]]:
+    """The strongest pairs of each kind, number by number; of none that can be told, all."""
+    known: dict[str, list[dict[str, str]]] = {}
+    for row in pair_rows(found, LEVEL):
+        known.setdefault(row.kind, []).append({
             "one": shortened(row.first, NAME),
             "other": shortened(row.second, NAME),
             "value": typeset(row.interaction),
             "interval": typeset(row.interval),
             "p_value": row.p_value,
-        }
-        for row in pair_rows(found, LEVEL)[:PAIRS]
-    ]
+        })  # fmt: skip
+    told = [(title, known[kind][:PAIRS]) for kind, title in KINDS_OF_PAIRS.items() if kind in known]
+    return told or [("No pair is clear; the strongest", known.get("unclear", [])[:PAIRS])]
 
 
 def certainty(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
@@ -441,7 +449,7 @@ def embedded(result: EffectsResult, lines: Lines) -> dict[str, Any]:
     if len(result.names) > HEAVY:
         light = replace(light, covariance=None, data=None, curves=None, interactions=None)
     keys = ("name", "effect", "share", "interval", "error", "p_value", "first_order", "total",
-            "ranks", "direction")  # fmt: skip
+            "ranks", "direction", "remark")  # fmt: skip
     columns = {name: array[result.order] for name, array in result._columns(LEVEL).items()}
     return {
         "target": result.target_name,
