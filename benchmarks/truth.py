@@ -24,6 +24,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from shaff import ShapleyEffects
 from shaff.results.effects import EffectsResult
 
 LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
+UNSURE = "twice the rows"
 COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "false +", "below 0", "CPU s")
 
 
@@ -62,7 +64,14 @@ def figures(result: EffectsResult) -> Record:
             result.raw_effects if result.plain_effects is None else result.plain_effects
         ),
         "plain_explained_variance": result.plain_explained_variance,
-        "unsure": any("may be larger" in note for note in result.notes),
+        "unsure": any(UNSURE in note for note in result.notes),
+        "rise": plain(result.learning_rise),
+        "rise_error": plain(result.learning_rise_error),
+        "reach": plain(result.reach),
+        "explained_variance_error": plain(result.explained_variance_error),
+        "explained_interval": plain(result.explained_interval(LEVEL)),
+        "upper": plain(result.upper_bound(LEVEL)),
+        "differences": differences(result),
         "standard_errors": {name: plain(e) for name, e in (result.errors_by_source or {}).items()},
         "low": plain(low),
         "high": plain(high),
@@ -70,6 +79,13 @@ def figures(result: EffectsResult) -> Record:
         "estimator": result.estimator,
         "n_subsets": result.n_subsets,
     }
+
+
+def differences(result: EffectsResult) -> list[list[float]]:
+    """Low and high ends of the differences of all pairs."""
+    pairs = combinations(range(len(result.names)), 2)
+    found = (result.difference(i, j, LEVEL) for i, j in pairs)
+    return [plain([one.low, one.high]) for one in found]
 
 
 def plain(figure: Any) -> Any:

@@ -70,7 +70,7 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     joint = ProjectedBoosting(Problem.of(X, y, random_state=0), **settings)
     evaluated = joint.values(subsets)
     residual = y - joint.predict(subsets)
-    variance = joint._outcome.output_variances
+    variance = joint.outcome.output_variances
     expected = 1 - (residual**2).mean(axis=1) / variance
     expected[3] = 0.0
     np.testing.assert_allclose(expected @ variance / variance.sum(), evaluated.plain, atol=1e-10)

@@ -352,7 +352,7 @@ def test_predict_gives_the_held_out_predictions():
     boosting = ProjectedBoosting(Problem.of(X, y, cv=3, random_state=0))
     predicted = boosting.predict(HALF)
     assert predicted.shape == (5, len(y), 1)
-    v = 1 - ((y - predicted[:, :, 0]) ** 2).mean(axis=1) / boosting._outcome.variance
+    v = 1 - ((y - predicted[:, :, 0]) ** 2).mean(axis=1) / boosting.outcome.variance
     np.testing.assert_allclose(boosting.values(HALF).plain[1:], v[1:])
     new = boosting.predict(HALF, X[:7])
     assert new.shape == (5, 7, 1)
@@ -499,8 +499,8 @@ def test_several_outputs_sum_errors_and_variances():
     )
     np.testing.assert_allclose(both.predict(HALF)[:, :, 0], one.predict(HALF)[:, :, 0])
     error = ((other - both.predict(HALF)[:, :, 1]) ** 2).mean(axis=1)
-    first = (1 - one.values(HALF).plain) * one._outcome.variance
-    expected = 1 - (first + error) / both._outcome.variance
+    first = (1 - one.values(HALF).plain) * one.outcome.variance
+    expected = 1 - (first + error) / both.outcome.variance
     np.testing.assert_allclose(both.values(HALF).plain[1:], expected[1:])
 
 
@@ -534,9 +534,9 @@ def test_rows_that_no_fold_holds_out_do_not_count():
     measured = ~np.isnan(held_out[0])
     error = ((y - held_out)[:, measured] ** 2).mean(axis=1)
     v = boosting.values(HALF, influences=True)
-    np.testing.assert_allclose(v.plain[1:], 1 - error[1:] / boosting._outcome.variance)
+    np.testing.assert_allclose(v.plain[1:], 1 - error[1:] / boosting.outcome.variance)
     means = [(y[fold.test] - y[fold.train].mean()) ** 2 for fold in boosting.folds]
-    assert boosting._outcome.variance == pytest.approx(np.concatenate(means).mean())
+    assert boosting.outcome.variance == pytest.approx(np.concatenate(means).mean())
     assert v.replicates is None
 
 

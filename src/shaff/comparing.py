@@ -62,20 +62,30 @@ def compare(
     if same_rows:
         shared = _shared(_fitted_game(a), _fitted_game(b), results, places)
     total = np.sum(variances, axis=0) - 2 * shared
-    raw = [r.raw_effects[p] for r, p in zip(results, places, strict=True)]
-    plain = [r._plain[p] for r, p in zip(results, places, strict=True)]
+    ways = [
+        np.stack([r.raw_effects, r._plain, r.raw_effects + r._reach])[:, p]
+        for r, p in zip(results, places, strict=True)
+    ]
+    first_ways, second_ways = ways
     said = (str(labels[0]), str(labels[1]))
     left = [n for n in dict.fromkeys((*first.names, *second.names)) if n not in names]
     return Comparison(
         tuple(names),
-        np.stack(raw),
-        np.stack([raw[1] - raw[0], plain[1] - plain[0]]),
+        np.stack([first_ways[0], second_ways[0]]),
+        _differences(first_ways, second_ways),
         np.sqrt(np.maximum(total, 0.0)),
         said,
         (*left_out(left), *_of_variances(results, said)),
         first.library,
-        **_in_variance(results, places, shared, same_rows),
+        **_in_variance(results, places, ways, shared, same_rows),
     )
+
+
+def _differences(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Second minus first, shape (4, n_inputs): corrected, plain, and where the learners miss as
+    much of one of the two as is likely, and nothing of the other."""
+    ways = ((0, 0), (1, 1), (0, 2), (2, 0))
+    return np.stack([second[b] - first[a] for a, b in ways])
 
 
 def _of_variances(results: list[EffectsResult], labels: tuple[str, str]) -> Iterator[str]:
@@ -95,16 +105,16 @@ def _outcomes(results: list[EffectsResult]) -> tuple[FloatArray | None, FloatArr
 
 
 def _in_variance(
-    results: list[EffectsResult], places: list[IntpArray], shared: FloatArray, same_rows: bool
+    results: list[EffectsResult],
+    places: list[IntpArray],
+    ways: list[FloatArray],
+    shared: FloatArray,
+    same_rows: bool,
 ) -> dict[str, FloatArray]:
     """The fields of a comparison in units of the variance of the outcome."""
     sizes, errors = _outcomes(results)
     if sizes is None or errors is None:
         return {}
-    ways = [
-        [size * effects[p] for effects in (r.raw_effects, r._plain)]
-        for r, p, size in zip(results, places, sizes, strict=True)
-    ]
     of_products = [_product_variance(r, p) for r, p in zip(results, places, strict=True)]
     variance = np.sum(of_products, axis=0) - 2 * sizes[0] * sizes[1] * shared
     if same_rows and np.isclose(*sizes):  # the same outcome: its own variance cancels
@@ -113,7 +123,7 @@ def _in_variance(
         variance = (sizes[0] * np.sqrt(np.maximum(total, 0.0)) + np.abs(share) * errors[0]) ** 2
     return {
         "outcome_variances": sizes,
-        "variance_estimates": np.subtract(ways[1], ways[0]),
+        "variance_estimates": _differences(sizes[0] * ways[0], sizes[1] * ways[1]),
         "variance_errors": np.sqrt(np.maximum(variance, 0.0)),
     }
 

@@ -95,6 +95,15 @@ class Values:
         """The values without any correction."""
         return self.v if self.plain is None else self.plain
 
+    def uncorrected(self) -> Values:
+        """Return the values without any correction, those of single outputs by the same amount."""
+        if self.plain is None:
+            return self
+        outputs = self.by_output
+        if outputs is not None:
+            outputs = outputs - (self.v - self.plain)[:, None]
+        return replace(self, v=self.plain, plain=None, by_output=outputs)
+
     def without_rows(self) -> Values:
         """Return the same without what has an entry per row of the data."""
         return replace(self, influences=None, output_influences=None, means=None)
@@ -308,6 +317,9 @@ class Game:
         Makes of further rows what `ValueFunction.predict` takes; None takes them as they are.
     facts : LearnerFacts
         What shaff's own learners have to say about themselves.
+    learning_curve : callable or None
+        Evaluates the full set by all rows and by learners of half of them, with influences; it
+        returns None where that cannot be told.
     """
 
     values: ValueFunction
@@ -319,6 +331,7 @@ class Game:
     evaluated: Values | None = None
     encode: Callable[[FloatArray], FloatArray] | None = None
     facts: LearnerFacts = LearnerFacts()
+    learning_curve: Callable[[], tuple[Values, Values] | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

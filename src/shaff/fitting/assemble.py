@@ -14,6 +14,7 @@ from shaff.fitting.notes import write_notes
 from shaff.results.effects import EffectsResult
 from shaff.solve.projection import project_to_simplex
 from shaff.uncertainty.inference import Uncertainty
+from shaff.uncertainty.shortfall import reach
 
 
 def assemble(facts: Facts) -> EffectsResult:
@@ -100,7 +101,13 @@ def _of_game(facts: Facts, solution: Solution) -> dict[str, Any]:
 
 def _of_errors(facts: Facts, solution: Solution, errors: Uncertainty) -> dict[str, Any]:
     corrected = solution.plain_explained_variance is not None
+    v, v_plain, rise = solution.values.v[0], solution.values.v_plain[0], solution.rise
+    beyond = reach(solution.effects.raw, errors.plain, float(v), float(v_plain), rise)
     return {
+        "reach": facts.shared(beyond.effects),
+        "explained_reach": beyond.explained_variance,
+        "learning_rise": None if rise is None else rise.estimate,
+        "learning_rise_error": None if rise is None else rise.error,
         "plain_effects": facts.shared(errors.plain) if corrected else None,
         "per_output_errors": _by_output(facts, errors.by_output),
         "errors_by_source": {k: facts.shared(e) for k, e in errors.standard_errors.items()},

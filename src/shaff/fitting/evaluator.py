@@ -104,6 +104,8 @@ class Evaluator:
         self._values, self.checkpoint = values, checkpoint
         self._progress = progress or Silent()
         self.n_players = values.n_players
+        # Whether values are reported with their correction.
+        self.corrected = True
         self._found: Places = {False: {}, True: {}}
         # In the checkpoint; what this run has not asked for yet is not its own.
         self._saved: Places = {False: {}, True: {}}
@@ -142,7 +144,7 @@ class Evaluator:
             self._recall(block)
             _note(self._found[influences], block)
             self._progress.update(self.n_evaluated, total)
-        return replace(self._gather(subsets, influences), subsets=subsets)
+        return self._reported(replace(self._gather(subsets, influences), subsets=subsets))
 
     def run(
         self, design: Design, start: Subsets, planned: int | None = None
@@ -177,9 +179,14 @@ class Evaluator:
         """Return the values of every subset so far, without influences, in order of evaluation."""
         found = {**self._found[True], **{k: v for k, v in self._found[False].items()
                                          if k not in self._found[True]}}  # fmt: skip
-        return Values.concatenate(
-            [values[place : place + 1].without_rows() for values, place in found.values()]
+        return self._reported(
+            Values.concatenate(
+                [values[place : place + 1].without_rows() for values, place in found.values()]
+            )
         )
+
+    def _reported(self, values: Values) -> Values:
+        return values if self.corrected else values.uncorrected()
 
     def n_new(self, subsets: Subsets) -> int:
         """Return how many of the subsets have not been evaluated yet."""

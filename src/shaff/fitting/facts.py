@@ -23,6 +23,7 @@ from shaff.results.direction import Shape
 from shaff.screening import PlayerSelection
 from shaff.subsets import Subsets
 from shaff.uncertainty.inference import Uncertainty
+from shaff.uncertainty.shortfall import Rise
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,8 @@ class Solution:
         Every subset that was evaluated, without influences.
     measured : Measured or None
         Values over all rows, where the learners were grown on a sample of them.
+    rise : Rise or None
+        What v(all) has gained since there were half as many rows, where that was asked.
     """
 
     effects: Effects
@@ -89,6 +92,7 @@ class Solution:
     trace: list[tuple[int, float]]
     evaluated: Values
     measured: Measured | None = None
+    rise: Rise | None = None
 
     @property
     def explained_variance(self) -> float:

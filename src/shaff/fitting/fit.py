@@ -54,6 +54,7 @@ from shaff.solve.copies import shared_by_copies
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
+from shaff.uncertainty.shortfall import Rise
 from shaff.values.making import is_own, split_seeds
 
 # The linear game is costly for more players; where only error bars ask for it they do without.
@@ -167,6 +168,7 @@ class Steps:
     def solution(self) -> Solution:
         """Run the steps, then compute what follows from the same evaluations."""
         self._find_blocks()
+        self.evaluator.corrected = self._has_skill()
         self.context = context = self._context()
         proposal, evaluated = self._evaluate(context)
         values = evaluated
@@ -186,7 +188,17 @@ class Steps:
             self.trace,
             self.evaluator.evaluated(),
             self.measured,
+            None if errors is None else self._rise(),
         )
+
+    def _rise(self) -> Rise | None:
+        """What v(all) has gained since there were half as many rows."""
+        ask = self.game.learning_curve
+        curve = None if ask is None or self.measured is not None else ask()
+        if curve is None:
+            return None
+        now, half = curve
+        return Rise.between(half, now, self.problem.error_units)
 
     def _find_blocks(self) -> None:
         """With times, let the influences on v(all) say which rows count as one observation."""
@@ -261,7 +273,9 @@ class Steps:
         rows = RowsToMeasure(whole.rest, whole.problem, encode)
         progress, checkpoint = self.evaluator.progress, self.evaluator.checkpoint
         self.measured = measure(rows, self.game.values, wanted, progress, checkpoint)
+        corrected = self.evaluator.corrected
         self.evaluator = Evaluator(self.game.values, None, progress, self.measured.values)
+        self.evaluator.corrected = corrected
         return self.evaluator.evaluate(subsets)
 
     def _context(self) -> DesignContext:
@@ -277,6 +291,15 @@ class Steps:
             self._proxy(),
             self._data_error(),
         )
+
+    def _has_skill(self) -> bool:
+        """Whether v(all) is above 0 by more than its error, as measured.
+
+        Where it is not, a correction would make something of nothing.
+        """
+        full = self.evaluator.evaluate(Subsets.full(self.evaluator.n_players))
+        error = self._data_error() * math.sqrt(inference.FLEXIBLE_FACTOR)
+        return not math.isfinite(error) or float(full.v_plain[0]) > error
 
     def _data_error(self) -> float:
         """Standard error of v(all) by the rows, which a design need not be much better than."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
-_ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "first_order", "total", "p_values",
-                  "screened", "variance_covariances")  # fmt: skip
+_ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "reach", "first_order", "total",
+                  "p_values", "screened", "variance_covariances")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +90,14 @@ class EffectsResult(Result):
         where no value was corrected. Intervals span both, tests are about these.
     plain_explained_variance : float or None
         `explained_variance` without correction.
+    learning_rise, learning_rise_error : float or None
+        What `plain_explained_variance` has gained since there were half as many rows, and the
+        standard error of that: where it still rises, more rows would explain more.
+    reach : float array of shape (n_inputs,) or None
+        What the learners are likely to miss of each effect, by the correction and by the rise: so
+        far the upper ends of intervals reach beyond the corrected effects besides the error.
+    explained_reach : float or None
+        The same of `explained_variance`.
     screened : float array of shape (n_inputs,) or None
         For inputs that the screen has merged into "all others", the largest correlation with y
         that a test of them has shown; NaN for inputs that take part by name. None if all do.
@@ -184,6 +192,10 @@ class EffectsResult(Result):
     per_output_errors: dict[str, FloatArray] | None = None
     plain_effects: FloatArray | None = None
     plain_explained_variance: float | None = None
+    learning_rise: float | None = None
+    learning_rise_error: float | None = None
+    reach: FloatArray | None = None
+    explained_reach: float | None = None
     screened: FloatArray | None = None
     others: dict[str, float] | None = None
     interchangeable: tuple[tuple[str, ...], ...] = ()
@@ -221,6 +233,9 @@ class EffectsResult(Result):
         for field, kind in (
             ("explained_variance_error", float),
             ("plain_explained_variance", float),
+            ("learning_rise", float),
+            ("learning_rise_error", float),
+            ("explained_reach", float),
             ("outcome_variance", float),
             ("outcome_variance_error", float),
             ("random_state", int),
@@ -295,9 +310,8 @@ class EffectsResult(Result):
         """Return intervals of the raw effects, from their total standard errors.
 
         They reach from the smaller of the plain and the corrected effect (see `plain_effects`)
-        minus a quantile of standard errors to the larger of the two, or 0, plus the same: they
-        cover the true effect where the learners come close to what can be explained. They do not
-        cover bias that the correction does not know of.
+        minus a quantile of standard errors to the larger of the two, or 0, plus the same and what
+        the learners are likely to miss (see `reach`).
 
         Parameters
         ----------
@@ -344,10 +358,14 @@ class EffectsResult(Result):
 
     @property
     def _span(self) -> tuple[FloatArray, FloatArray]:
-        """The lower and the higher of the raw effects with and without correction; the higher is
-        at least 0, as every true effect is."""
-        highest = np.maximum(self.raw_effects, self._plain)
+        """The lower of the raw effects with and without correction, and the higher with what the
+        learners are likely to miss; this is at least 0, as every true effect is."""
+        highest = np.maximum(self.raw_effects, self._plain) + self._reach
         return np.minimum(self.raw_effects, self._plain), np.maximum(highest, 0.0)
+
+    @property
+    def _reach(self) -> FloatArray:
+        return np.zeros(len(self.names)) if self.reach is None else self.reach
 
     @property
     def _plain(self) -> FloatArray:
@@ -470,7 +488,9 @@ class EffectsResult(Result):
         covariance = self._total_covariance()
         variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
         error = float(np.sqrt(max(variance, 0.0)))
-        found = self._estimates[:, i] - self._estimates[:, j]
+        # Either of the two may be larger by what the learners miss of it.
+        missed = self.raw_effects[i] - self.raw_effects[j] + [self._reach[i], -self._reach[j]]
+        found = np.append(self._estimates[:, i] - self._estimates[:, j], missed)
         half = float(ndtri((1 + level) / 2)) * error
         low, high = float(found.min()), float(found.max())
         p_value = float(spanned_p_values(found[:, None], np.array([error]))[0])
@@ -511,7 +531,7 @@ class EffectsResult(Result):
         ([1, 2, 2], [1, 3, 3])
         """
         check_level(level)
-        above = surely_above(self._estimates, self._total_covariance(), level)
+        above = surely_above(self._estimates, self._total_covariance(), level, self._reach)
         return RankInterval(1 + above.sum(axis=0), len(self.names) - above.sum(axis=1))
 
     def explained_interval(self, level: float = 0.95) -> tuple[float, float] | None:
@@ -531,7 +551,26 @@ class EffectsResult(Result):
         plain, v = self.plain_explained_variance, self.explained_variance
         both = (v,) if plain is None else (v, plain)
         half = float(ndtri((1 + level) / 2)) * self.explained_variance_error
-        return max(min(both) - half, 0.0), min(max(max(both) + half, 0.0), 1.0)
+        high = max(both) + half + (self.explained_reach or 0.0)
+        return max(min(both) - half, 0.0), min(max(high, 0.0), 1.0)
+
+    @property
+    def has_skill(self) -> bool:
+        """Whether held-out rows are predicted better than by their mean, by more than the error.
+
+        The explained variance that counts is the one without correction.
+
+        Examples
+        --------
+        >>> from shaff.results._example import example
+        >>> example(explained_variance_error=0.1).has_skill
+        True
+        >>> example(explained_variance_error=0.5).has_skill
+        False
+        """
+        plain = self.plain_explained_variance
+        measured = self.explained_variance if plain is None else plain
+        return measured > (self.explained_variance_error or 0.0)
 
     @property
     def order(self) -> npt.NDArray[np.intp]:
@@ -578,7 +617,10 @@ class EffectsResult(Result):
         if self.per_output_errors is None:
             return columns
         error = self.per_output_errors[output]
-        low, high = ConfidenceInterval.spanning(effects[None], error, level)
+        # Outputs fall short as all of them together do.
+        missed = (self.explained_reach or 0.0) / max(self.explained_variance, np.finfo(float).tiny)
+        both = np.stack([effects, effects * (1 + missed)])
+        low, high = ConfidenceInterval.spanning(both, error, level)
         return {**columns, "low": low, "high": high, "standard_error": error}
 
     @property

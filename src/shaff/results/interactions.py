@@ -16,6 +16,7 @@ from shaff.errors import InputError
 from shaff.results.base import Result, check_level
 from shaff.results.intervals import ConfidenceInterval
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values
+from shaff.uncertainty.shortfall import CORRECTION_REACH
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
@@ -136,7 +137,8 @@ class Interactions(Result):
         """Return intervals of the pairs, each bound of shape (n_pairs,).
 
         As those of effects they reach from the smaller of the plain and the corrected index minus a
-        quantile of standard errors to the larger of the two plus the same.
+        quantile of standard errors to the larger of the two plus the same; and beyond, both ways,
+        by what the learners are likely to miss, as far as the correction tells.
 
         Examples
         --------
@@ -149,8 +151,11 @@ class Interactions(Result):
         error = self.pair_standard_errors
         if error is None:
             raise InputError("These interactions have no standard errors, so no intervals.")
-        both = np.stack([self.pair_values, self._plain])
-        return ConfidenceInterval.spanning(both, error, level)
+        low, high = ConfidenceInterval.spanning(
+            np.stack([self.pair_values, self._plain]), error, level
+        )
+        missed = CORRECTION_REACH * np.abs(self.pair_values - self._plain)
+        return ConfidenceInterval(low - missed, high + missed)
 
     @property
     def _plain(self) -> FloatArray:

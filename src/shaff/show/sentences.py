@@ -12,6 +12,8 @@ from shaff.values.registry import learner_words
 
 # Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5
+# P-values, adjusted for the number of inputs, below which an effect is taken for real.
+SIGNIFICANT = 0.05
 _DEFAULT = "gaussian_process"
 
 
@@ -26,8 +28,14 @@ def headline(result: EffectsResult) -> str:
     'Two inputs carry all of what can be explained of progression: bmi and age.'
     """
     target = shortened(result.target_name, 60)
-    if result.explained_variance <= 0 or not result.effects.any():
-        return f"The inputs explain nothing of {target} that can be seen in these rows."
+    if not result.has_skill or not result.effects.any():
+        return f"The inputs explain nothing of {target} that these rows can show."
+    if not _any_significant(result):
+        v = percent(result.explained_variance)
+        return (
+            f"Together the inputs explain {v} of {target}, but these rows do not tell which of "
+            "them do: no single one is significant."
+        )
     order, shares = result.order, result.shares
     together = np.cumsum(shares[order])
     n_most = int(np.searchsorted(together, MOST) + 1)
@@ -42,6 +50,14 @@ def headline(result: EffectsResult) -> str:
         f"Many inputs matter: it takes {n_most} of {len(result.names)} to carry {most} {what}. "
         f"The largest is {names[0]} with {percent(float(shares[order[0]]))}."
     )
+
+
+def _any_significant(result: EffectsResult) -> bool:
+    """Whether any input, or all others together, helps to predict; True where it is not known."""
+    if result.p_values is None:
+        return True
+    others = 1.0 if result.others is None else result.others.get("p_value", 1.0)
+    return min(float(result.null_test().min()), others) < SIGNIFICANT
 
 
 def explained(result: EffectsResult, level: float = 0.95) -> str:

@@ -405,7 +405,10 @@ def adjust_p_values(p_values: FloatArray) -> FloatArray:
 
 
 def surely_above(
-    estimates: FloatArray, covariance: FloatArray, level: float
+    estimates: FloatArray,
+    covariance: FloatArray,
+    level: float,
+    reach: FloatArray | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Return which effects are above which others, at a simultaneous confidence ``level``.
 
@@ -416,6 +419,8 @@ def surely_above(
     covariance : float array of shape (n_players, n_players)
     level : float
         Probability that no answer is wrong, by Sidak's inequality over the pairs.
+    reach : float array of shape (n_players,) or None
+        How much larger than the first estimate each effect may be.
 
     Returns
     -------
@@ -437,4 +442,6 @@ def surely_above(
     quantile = float(ndtri((1 + level ** (1 / n_pairs)) / 2))
     errors = np.sqrt(np.maximum(np.add.outer(variances, variances) - 2 * covariance, 0.0))
     least = np.min([np.subtract.outer(e, e) for e in estimates], axis=0)
+    if reach is not None:
+        least = np.minimum(least, np.subtract.outer(estimates[0], estimates[0] + reach))
     return np.asarray(least > quantile * errors)

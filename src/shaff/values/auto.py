@@ -3,6 +3,8 @@ where they earn their place."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shaff._util.typing import BoolArray, FloatArray
@@ -36,13 +38,14 @@ def make_auto(problem: Problem) -> Game:
     """Make projected boosting, stacked with smooth values and with linked values where these add
     to it."""
     runs = Runs.grow(problem, n_more=1)
-    stack = runs.stacked([runs.boosting(), runs.smooth()])
+    smooth = runs.smooth()
+    stack = runs.stacked([runs.boosting(), smooth])
+    curve = runs.learning_curve(smooth)
     if not earns_its_place(stack, _probes(problem, runs.gains)):
-        stack = runs.stacked(stack.parts[:1])
+        stack, curve = runs.stacked(stack.parts[:1]), runs.learning_curve()
     stack = _with_link(runs, stack)
-    if len(runs.games) == len(stack.parts) == 1:
-        return runs.games[0]
-    return runs.game(stack)
+    game = runs.games[0] if len(runs.games) == len(stack.parts) == 1 else runs.game(stack)
+    return replace(game, learning_curve=curve)
 
 
 def _with_link(runs: Runs, stack: StackedValues) -> StackedValues:

@@ -70,9 +70,7 @@ def learning_curve(
     return _evaluate(problem, boosting, now), _evaluate(problem, boosting, then)
 
 
-def _evaluate(
-    problem: Problem, boosting: ProjectedBoosting, parts: Sequence[FloatArray]
-) -> Values:
+def _evaluate(problem: Problem, boosting: ProjectedBoosting, parts: Sequence[FloatArray]) -> Values:
     """v of the full set by predictions that are stacked."""
     outcome, n_rows = boosting.outcome, len(problem.X)
     fold_of = fold_numbers(make_folds(n_rows, N_FOLDS, problem.row_groups, problem.seed), n_rows)

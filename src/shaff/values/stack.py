@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from shaff.values.boosting.grown import make_boosting
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.halves import learning_curve
 from shaff.values.link.linked_values import LinkedValues
 from shaff.values.link.links import Link
 from shaff.values.mixing import Mix, Predictions
@@ -282,7 +284,7 @@ class Runs:
         """Projected boosting, averaged over the runs."""
         return AveragedValues("boosted trees", self._boosting)
 
-    def smooth(self) -> Part:
+    def smooth(self) -> NoisyRuns:
         """Smooth values, on the same splits."""
         if not leaves_folds(self.problem):
             return NoisyRuns("smooth curves", [SmoothValues(self.problem, self.fold_of)])
@@ -298,6 +300,14 @@ class Runs:
         """Regressions on curves through a link, on the same splits."""
         problems = [replace(self.problem, seed=seed) for seed in self.seeds]
         return NoisyRuns(link.words, [LinkedValues(problem, link) for problem in problems])
+
+    def learning_curve(
+        self, smooth: NoisyRuns | None = None
+    ) -> Callable[[], tuple[Values, Values] | None]:
+        """What tells whether more rows would explain more, by the learners of the first run."""
+        first = None if smooth is None else smooth.parts[0]
+        assert first is None or isinstance(first, SmoothValues)
+        return partial(learning_curve, self.problem, self._boosting[0], first)
 
     def stacked(self, parts: Sequence[Part]) -> StackedValues:
         """Stack parts that are made on these splits."""

@@ -15,9 +15,6 @@ FEW_NAMES = 5
 # One input alone explains more than all by this much: worth a word.
 # Smaller, and noise is remarked on (`benchmarks.truth`).
 ALONE_MARGIN = 0.005
-# The correction of v(all), and its share of what remains unexplained, from which on the learners
-# are said to be far from done (`benchmarks.truth` shows how often that is right).
-LEARNING_GAP, LEARNING_SHARE = 0.01, 0.2
 CONSTANT = "y is constant: there is nothing to explain."
 
 
@@ -90,10 +87,11 @@ def one_explains_more_than_all(facts: Facts) -> Iterator[str]:
 
 
 def still_learning(facts: Facts) -> Iterator[str]:
-    """A learner that pays much for its own variance has much to learn still, and bias with it."""
-    if facts.solution is None:
-        return
-    values = facts.solution.values
-    gap, rest = float(values.v[0] - values.v_plain[0]), float(1 - values.v[0])
-    if gap >= LEARNING_GAP and gap >= LEARNING_SHARE * rest:
-        yield "More rows would explain more: the true effects may be larger than the intervals say."
+    """All rows explain clearly more than half of them: then more rows would explain more still."""
+    rise = None if facts.solution is None else facts.solution.rise
+    if rise is not None and rise.is_clear:
+        yield (
+            f"The learners have not seen enough: all rows explain {rise.estimate:.2f} more than "
+            f"half of them. With twice the rows up to {rise.estimate:.2f} more would be explained, "
+            "and the effects would be larger; upper ends of the intervals allow for it."
+        )

@@ -13,7 +13,7 @@ FEW_LEAVES, MANY_LEAVES = 8, 16
 # A slower rate takes more trees for the same values, a faster one fits noise (`benchmarks.values`).
 SLOW_RATE, FAST_RATE = 0.15, 0.3
 # Rows from which on trees grow larger, and rows at which they are largest.
-SMALL_TREE_ROWS, LARGE_TREE_ROWS = 5000, 50_000
+SMALL_TREE_ROWS, LARGE_TREE_ROWS = 2000, 50_000
 # How much more than steps the slopes of a leaf are shrunk. More, and lines become steps again;
 # less, and leaves of few rows fit noise (`benchmarks.values`).
 SLOPE_RATIO = 0.5

@@ -224,10 +224,10 @@ class ProjectedBoosting:
         """Evaluate each subset; the correction takes off the noise of the cells' steps."""
         parts = []
         for wave, found in self._in_waves(subsets, corrected=True):
-            errors, means = found.residuals**2, self._outcome.means_of(found.residuals)
+            errors, means = found.residuals**2, self.outcome.means_of(found.residuals)
             assert found.products is not None
-            noise = spread_noise(errors - found.products, errors, self._outcome.weight)
-            evaluated = self._outcome.values(
+            noise = spread_noise(errors - found.products, errors, self.outcome.weight)
+            evaluated = self.outcome.values(
                 subsets[wave], errors, influences, errors - noise, means
             )
             parts.append(replace(evaluated, stops=found.stops))
@@ -247,7 +247,7 @@ class ProjectedBoosting:
         if rows is None:
             residual = np.concatenate([part.residuals for _, part in self._in_waves(subsets)])
             out = np.asarray(self._data.y[None] - residual, dtype=np.float64)
-            out[:, self._outcome.weight == 0] = np.nan
+            out[:, self.outcome.weight == 0] = np.nan
             return out
         new = np.ascontiguousarray(rows, dtype=np.float64)
         return self._predict_new(self._masks(subsets), self._known_stops(subsets)[:, 0], new)
@@ -273,7 +273,7 @@ class ProjectedBoosting:
         rng = check_random_state(data.seed)
         self._seed = int(rng.randint(LARGEST_SEED))
         self.folds = [in_halves(fold, data.row_groups) for fold in data.folds(data.seed)]
-        self._outcome = Outcome.held_out(data, self.folds)
+        self.outcome = Outcome.held_out(data, self.folds)
         self._cancel = np.zeros(1, dtype=np.uint8)
         # Trees after which a subset stops, for rows that are predicted later.
         self._stops_of: dict[bytes, IntArray] = {}
@@ -522,7 +522,7 @@ class ProjectedBoosting:
     def _improves(self, error: float, best: float, models: list[BoostingFold]) -> bool:
         """Whether the probes' mean value rose by enough."""
         weight = sum(float(self._data.weight[model.fold.test].sum()) for model in models)
-        one_value = self._outcome.variance * weight * len(self._probes)
+        one_value = self.outcome.variance * weight * len(self._probes)
         return error < best - MIN_IMPROVEMENT * one_value
 
     # Evaluation -------------------------------------------------------------------------------
@@ -567,7 +567,7 @@ class ProjectedBoosting:
                 self.shrinkage_,
                 self._cancel,
                 self._data.n_jobs,
-                one_value=self._outcome.variance * float(self._outcome.weight.sum()),
+                one_value=self.outcome.variance * float(self.outcome.weight.sum()),
                 products=corrected,
             )
 

@@ -101,7 +101,7 @@ class Fits:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class LinkSums:
     """Information about all features, and their moments with the working response.
 
     Parameters
@@ -114,7 +114,7 @@ class Sums:
     moment: FloatArray
 
     @classmethod
-    def at(cls, fits: Fits, slopes: FloatArray, n_jobs: int | None) -> Sums:
+    def at(cls, fits: Fits, slopes: FloatArray, n_jobs: int | None) -> LinkSums:
         """Sum over the rows, at some slopes.
 
         The variance of a row is the mean of what the fits say, so that each row is summed once.
@@ -130,10 +130,10 @@ class Sums:
         grams = np.stack(run_in_threads(_weighted_gram, tasks, n_jobs))
         return cls(np.tensordot(patterns.astype(np.float64), grams, axes=1), moment)
 
-    def take(self, inside: IntpArray, n_fits: int) -> Sums:
+    def take(self, inside: IntpArray, n_fits: int) -> LinkSums:
         """Those of the first fits and of some features."""
         some = self.information[:n_fits, inside[:, None], inside]
-        return Sums(some, self.moment[:n_fits, inside])
+        return LinkSums(some, self.moment[:n_fits, inside])
 
     def inverse(self, penalty: FloatArray, allowed: BoolArray) -> FloatArray:
         """Inverse of the penalised information of the features that each fit has; 0 elsewhere."""
@@ -189,7 +189,7 @@ class FoldFits:
         # One unit of penalty: what the rows of a fit know of a feature of variance 1.
         self._unit = fits.link.variance(fits.link.mean(slopes[:, 0])) * fits.total
         for _ in range(N_SUMS):
-            self._sums = Sums.at(fits, slopes[fold_of_fit], n_jobs)
+            self._sums = LinkSums.at(fits, slopes[fold_of_fit], n_jobs)
             slopes = self.fit(self.everything, penalties, slopes[: len(allowed)])
         # The fits of the folds to all features.
         self.slopes = slopes

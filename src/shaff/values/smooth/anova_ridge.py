@@ -54,6 +54,10 @@ class Model(Protocol):
     def leave_out(self, mask: BoolArray) -> LeftOut:
         """Each row predicted without itself, or without its fold, at several penalties."""
 
+    def known_features(self) -> FloatArray:
+        """Features of the rows that the model was made from, on all columns, shape (n_features,
+        n)."""
+
     def prepare(self, rows: FloatArray) -> Any:
         """Return what `apply` needs about other rows."""
 
@@ -190,6 +194,10 @@ class AnovaRidge:
             spectrum = Spectrum.of(self._features.known[inside], self.target, rows, gram)
             out.fill(rows, leave_out(spectrum, self.target.take(rows)))
         return out.within_others(self.target)
+
+    def known_features(self) -> FloatArray:
+        """Features that any fold has."""
+        return self._features.known[self.allowed.any(axis=0)]
 
     def prepare(self, rows: FloatArray) -> FloatArray:
         """Features of other rows."""

@@ -103,6 +103,11 @@ class KernelRidge:
             out.fill(half, leave_out(spectrum, self._target.take(half)))
         return out.within_others(self._target)
 
+    def known_features(self) -> FloatArray:
+        """Features of all rows on all columns, with the first theta."""
+        everything = np.ones(len(self._kernels), dtype=bool)
+        return self._centred(self._features(everything, self._functions, self.thetas[0]))
+
     def _functions_of(self, rows: FloatArray) -> list[FloatArray]:
         return [k.functions(x) for k, x in zip(self._kernels, rows.T, strict=True)]
 

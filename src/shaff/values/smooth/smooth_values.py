@@ -11,12 +11,13 @@ import numpy.typing as npt
 from shaff._util.seeds import draw_seed
 from shaff._util.threads import one_blas_thread, run_in_threads
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
-from shaff.data.folds import fold_numbers
+from shaff.data.folds import Fold, fold_numbers
 from shaff.data.problem import Problem
 from shaff.protocols import Game, Values
 from shaff.subsets import Subsets
 from shaff.values.outcome import Outcome
 from shaff.values.smooth.anova_ridge import Model, anova_models
+from shaff.values.smooth.fold_ridge import FoldRidge, FoldsLeftOut
 from shaff.values.smooth.kernel import KernelRidge
 from shaff.values.smooth.leave_out import Choice, LeaveOutTarget, LeftOut, choose
 
@@ -144,6 +145,20 @@ class SmoothValues:
                 tasks = [(some, prepared) for some in fits]
                 out[:, block] = np.stack(run_in_threads(self._apply, tasks, n_jobs))
         return out
+
+    def predict_halves(self, halves: Sequence[Fold]) -> FloatArray:
+        """Means given all columns, each half of the rows predicted by a regression of the other:
+        shape (1, n_rows, n_outputs). The model is the one that all rows choose."""
+        problem = self._problem
+        model = self.models[self._chosen_for(Subsets.full(self.n_players))[0][0][0]]
+        target = LeaveOutTarget.by_folds(
+            problem.y, problem.weight, halves, problem.row_groups, problem.seed
+        )
+        with one_blas_thread:
+            features = model.known_features()
+            ridge = FoldRidge(features, target, problem.n_jobs)
+            fit = FoldsLeftOut(ridge, [(np.arange(len(features)), list(range(len(halves))))])
+            return np.asarray(problem.y - choose([fit], target).residuals)[None]
 
     def _chosen_for(self, subsets: Subsets) -> list[list[tuple[int, float]]]:
         """Models and penalties for further rows: as was found before, or is found now."""
