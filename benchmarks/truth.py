@@ -10,6 +10,9 @@ one line in the file; runs that the file already has are skipped. The report has
 - error: sum of the absolute errors of the reported effects;
 - bias v: explained variance less the true v(all);
 - covers, length: 95 % intervals of the true effects above 0.02: how many hold them, how long;
+- upper, v(all), differ: how many 95 % upper bounds of these effects, intervals of v(all) and
+  intervals of differences of two of these effects hold the truth;
+- note: how many results say that more rows would explain more;
 - false +, below 0: inputs that are independent of everything: p-values under 0.05, and
   intervals that lie wholly below 0.
 
@@ -38,7 +41,8 @@ from shaff.results.effects import EffectsResult
 
 LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
 UNSURE = "twice the rows"
-COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "false +", "below 0", "CPU s")
+COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "upper", "v(all)", "differ",
+           "note", "false +", "below 0", "CPU s")  # fmt: skip
 
 
 def run(case: str, n: int, seed: int) -> Record:
@@ -105,10 +109,27 @@ def row(case: Case, records: list[Record]) -> list[float]:
         column(records, "explained_variance").mean() - explained,
         ((low <= truth) & (truth <= high))[:, large].mean(),
         (high - low)[:, large].mean(),
+        (truth <= column(records, "upper"))[:, large].mean(),
+        held(column(records, "explained_interval"), explained).mean(),
+        of_differences(records, truth).mean(),
+        column(records, "unsure").mean(),
         (p_values[:, nulls] < SIGNIFICANT).mean() if nulls else np.nan,
         (high[:, nulls] < 0).mean() if nulls else np.nan,
         column(records, "cpu").mean(),
     ]
+
+
+def held(intervals: np.ndarray, truth: np.ndarray | float) -> np.ndarray:
+    """Whether intervals, whose ends are the last axis, hold the truth."""
+    return (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+
+
+def of_differences(records: list[Record], truth: np.ndarray) -> np.ndarray:
+    """Which intervals of differences of two large effects hold these."""
+    pairs = list(combinations(range(len(truth)), 2))
+    large = [k for k, (i, j) in enumerate(pairs) if min(truth[i], truth[j]) > LARGE]
+    differences = np.array([truth[i] - truth[j] for i, j in pairs])
+    return held(column(records, "differences")[:, large], differences[large])
 
 
 def column(records: list[Record], name: str) -> np.ndarray:
@@ -125,23 +146,6 @@ def report(records: list[Record]) -> None:
         print(f"\nn = {n}\n{'':18s}" + "".join(f"{name:>9s}" for name in COLUMNS))
         for name, entries in {**rows, **pooled(rows)}.items():
             print(f"{name:18s}{entries[0]:9.0f}" + "".join(map(shown, entries[1:])))
-        sign([r for r in records if r["n"] == n])
-
-
-def sign(records: list[Record]) -> None:
-    """How often the note that true effects may be larger is right: coverage with and without it."""
-    for unsure in (True, False):
-        some = [r for r in records if r["unsure"] == unsure]
-        covers, short = [], []
-        for record in some:
-            case = CASES[record["case"]]
-            large = case.effects > LARGE
-            low, high = np.array(record["low"]), np.array(record["high"])
-            covers.extend(((low <= case.effects) & (case.effects <= high))[large])
-            short.append(case.values()[-1] - record["explained_variance"])
-        if some:
-            print(f"{'with' if unsure else 'without'} the note: {len(some)} runs, cover "
-                  f"{np.mean(covers):.3f}, v(all) short by {np.mean(short):.3f}")  # fmt: skip
 
 
 def pooled(rows: dict[str, list[float]]) -> dict[str, list[float]]:

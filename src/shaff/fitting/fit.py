@@ -54,7 +54,7 @@ from shaff.solve.copies import shared_by_copies
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
-from shaff.uncertainty.shortfall import Rise
+from shaff.uncertainty.shortfall import SKILL, Rise
 from shaff.values.making import is_own, split_seeds
 
 # The linear game is costly for more players; where only error bars ask for it they do without.
@@ -293,13 +293,10 @@ class Steps:
         )
 
     def _has_skill(self) -> bool:
-        """Whether v(all) is above 0 by more than its error, as measured.
-
-        Where it is not, a correction would make something of nothing.
-        """
+        """Whether v(all) is above 0 by more than chance, as measured."""
         full = self.evaluator.evaluate(Subsets.full(self.evaluator.n_players))
         error = self._data_error() * math.sqrt(inference.FLEXIBLE_FACTOR)
-        return not math.isfinite(error) or float(full.v_plain[0]) > error
+        return not math.isfinite(error) or float(full.v_plain[0]) > SKILL * error
 
     def _data_error(self) -> float:
         """Standard error of v(all) by the rows, which a design need not be much better than."""

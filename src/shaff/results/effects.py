@@ -25,6 +25,7 @@ from shaff.results.direction import direction_words
 from shaff.results.interactions import Interactions
 from shaff.results.intervals import ConfidenceInterval, Difference, RankInterval
 from shaff.uncertainty.inference import adjust_p_values, spanned_p_values, surely_above
+from shaff.uncertainty.shortfall import SKILL
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
@@ -556,9 +557,9 @@ class EffectsResult(Result):
 
     @property
     def has_skill(self) -> bool:
-        """Whether held-out rows are predicted better than by their mean, by more than the error.
+        """Whether held-out rows are predicted significantly better than by their mean.
 
-        The explained variance that counts is the one without correction.
+        The explained variance that counts is the one without correction; the level is 5 %.
 
         Examples
         --------
@@ -570,7 +571,7 @@ class EffectsResult(Result):
         """
         plain = self.plain_explained_variance
         measured = self.explained_variance if plain is None else plain
-        return measured > (self.explained_variance_error or 0.0)
+        return measured > SKILL * (self.explained_variance_error or 0.0)
 
     @property
     def order(self) -> npt.NDArray[np.intp]:

@@ -7,13 +7,11 @@ import numpy as np
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
-from shaff.show.rows import plain, quantity_text
+from shaff.show.rows import ALPHA, plain, quantity_text
 from shaff.values.registry import learner_words
 
 # Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5
-# P-values, adjusted for the number of inputs, below which an effect is taken for real.
-SIGNIFICANT = 0.05
 _DEFAULT = "gaussian_process"
 
 
@@ -28,9 +26,10 @@ def headline(result: EffectsResult) -> str:
     'Two inputs carry all of what can be explained of progression: bmi and age.'
     """
     target = shortened(result.target_name, 60)
-    if not result.has_skill or not result.effects.any():
+    found = _any_significant(result)
+    if not result.effects.any() or not (found or result.has_skill):
         return f"The inputs explain nothing of {target} that these rows can show."
-    if not _any_significant(result):
+    if not found:
         v = percent(result.explained_variance)
         return (
             f"Together the inputs explain {v} of {target}, but these rows do not tell which of "
@@ -53,11 +52,12 @@ def headline(result: EffectsResult) -> str:
 
 
 def _any_significant(result: EffectsResult) -> bool:
-    """Whether any input, or all others together, helps to predict; True where it is not known."""
+    """Whether any input, or all others together, helps to predict; where there are no p-values,
+    whether all inputs together do."""
     if result.p_values is None:
-        return True
+        return result.has_skill
     others = 1.0 if result.others is None else result.others.get("p_value", 1.0)
-    return min(float(result.null_test().min()), others) < SIGNIFICANT
+    return min(float(result.null_test().min()), others) < ALPHA
 
 
 def explained(result: EffectsResult, level: float = 0.95) -> str:

@@ -29,6 +29,11 @@ EXPLAINED_CORRECTION_REACH, EXPLAINED_RISE_REACH = 2.0, 3.0
 CLEAR, LARGE = 1.5, 0.01
 
 
+# v(all), in its standard errors, from which on there is skill: 5 % of noise has as much. Without
+# it, a correction would make something of nothing.
+SKILL = 1.645
+
+
 class Rise(NamedTuple):
     """What v(all) has gained since there were half as many rows.
 

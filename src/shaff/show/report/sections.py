@@ -18,6 +18,7 @@ from shaff.results.interactions import Interactions
 from shaff.show import sentences
 from shaff.show.report.scales import nice_ticks
 from shaff.show.rows import (
+    ALPHA,
     NONE,
     Row,
     effect_digits,
@@ -174,7 +175,7 @@ def _facts(result: EffectsResult) -> list[tuple[str, str]]:
     p = len(result.names)
     facts = [(f"{result.n_rows:,}".replace(",", "\u202f"), "rows"), (str(p), "inputs")]
     if result.p_values is not None:
-        n_real = int((result.null_test() < 0.05).sum())
+        n_real = int((result.null_test() < ALPHA).sum())
         facts.append((str(n_real), "with p < 0.05, adjusted"))
     return facts
 
