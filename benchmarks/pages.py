@@ -1,6 +1,7 @@
 """What a result says: headline, table and notes of 30 tables, to compare between two versions.
 
     python -m benchmarks.pages [--only auto] > after.txt
+    python -m benchmarks.pages --real            # headline and notes of 58 real tables
     (cd OLD && python -m benchmarks.pages) > before.txt; diff before.txt after.txt
 
 Real tables (`benchmarks.tables`) and simulated ones, such that nearly every note is said of one of
@@ -20,7 +21,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.tables import TABLES, read_real
+from benchmarks.tables import MORE, TABLES, read_real
 from shaff import ShapleyEffects
 from shaff.datasets import discrete_experiment, experiment_1a, experiment_2, load_diabetes
 
@@ -142,8 +143,8 @@ def real(name: str) -> Any:
     return fitted(*read_real(name), n_subsets=60)
 
 
-def page(name: str) -> list[str]:
-    """All that is said of one table."""
+def page(name: str, whole: bool = True) -> list[str]:
+    """All that is said of one table, or headline and notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = MADE[name]() if name in MADE else real(name)
@@ -152,8 +153,7 @@ def page(name: str) -> list[str]:
         f"=== {name}",
         words.headline(result),
         words.explained(result),
-        words.how(result),
-        result.summary(),
+        *((words.how(result), result.summary()) if whole else ()),
         *(f"note: {note}" for note in result.notes),
         *sorted({f"warning: {warning.message}" for warning in caught}),
         "",
@@ -163,8 +163,10 @@ def page(name: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="*", default=[*TABLES, *MADE])
-    for name in parser.parse_args().only:
-        print("\n".join(page(name)), flush=True)
+    parser.add_argument("--real", action="store_true", help="all real tables: headline and notes")
+    options = parser.parse_args()
+    for name in [*TABLES, *MORE] if options.real else options.only:
+        print("\n".join(page(name, whole=not options.real)), flush=True)
 
 
 if __name__ == "__main__":

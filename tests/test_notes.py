@@ -84,7 +84,8 @@ def test_row_numbers_constants_and_copies():
     X["one"] = 1.0
     X["again"] = X["a"]
     assert notes(X, y) == [
-        "Column 'id' has the numbers 1, 2, 3 ... of the rows: leave it out, unless order is meant.",
+        "Column 'id' has the numbers 1, 2, 3 ... of the rows, to be left out unless order is "
+        "meant.",
         "Interchangeable, so that each is credited with its part of what they say in common: "
         "'a', 'again'.",
         "Column 'one' has one value only, which explains nothing: effect 0.",

@@ -115,7 +115,7 @@ class SerialCorrelation(NamedTuple):
     lag : int
         How many rows apart the correlation is clearest.
     correlation : float
-        Correlation of the ranked residuals at that lag.
+        Correlation of the residuals at that lag.
     """
 
     column: str | None
@@ -131,7 +131,7 @@ class Twins(NamedTuple):
     share : float
         Share of the rows that have a twin.
     correlation : float
-        Correlation of the ranked residuals of twins, if neither helps to predict the other.
+        Correlation of the residuals of twins, if neither helps to predict the other.
     explained : float
         Explained variance if twins stay together.
     """
@@ -150,7 +150,7 @@ class RepeatedUnit(NamedTuple):
     n_units : int
         Number of different values.
     correlation : float or None
-        Correlation of the ranked residuals of two rows of a unit, given the other inputs; None if
+        Correlation of the residuals of two rows of a unit, given the other inputs; None if
         the way in which rows stand together tells that it is a unit.
     """
 

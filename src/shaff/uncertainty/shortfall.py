@@ -26,7 +26,7 @@ EXPLAINED_CORRECTION_REACH, EXPLAINED_RISE_REACH = 2.0, 3.0
 # A rise is told if it is this many times its error, and as large as this.
 # Less, and it is told of learners that are done (`benchmarks.truth`, friedman); more, and it is not
 # told of those that are not (parity, sine product).
-CLEAR, LARGE = 1.5, 0.01
+CLEAR, LARGE = 1.0, 0.02
 
 
 # v(all), in its standard errors, from which on there is skill: 5 % of noise has as much. Without
@@ -45,7 +45,7 @@ class Rise(NamedTuple):
     Examples
     --------
     >>> from shaff.uncertainty.shortfall import Rise
-    >>> Rise(0.05, 0.01).is_clear, Rise(0.05, 0.04).is_clear
+    >>> Rise(0.05, 0.01).is_clear, Rise(0.05, 0.06).is_clear
     (True, False)
     """
 

@@ -21,14 +21,16 @@ NEARLY = 0.8
 LEAST_WAVE = 0.05
 # Lags that are looked at, and the rows needed for each of them; fewer rows say nothing.
 MOST_LAGS, ROWS_PER_LAG, FEWEST_ROWS = 60, 10, 50
+# Different values below which a column is a class, not an order.
+FEW_VALUES = 10
 
 
 def serial_correlation(problem: Problem, residuals: FloatArray) -> SerialCorrelation | None:
     """Return the first order along which residuals correlate: that of a date, or of the rows.
 
     The order of the rows is not looked at if it is that of the outcome (or of whether it has its
-    commonest value), or of an input whose values are not evenly spaced: a table that was sorted by
-    them is no series.
+    commonest value), or of an input whose values are few or not evenly spaced: a table that was
+    sorted by them is no series.
     """
     for column, order in _orders(problem):
         found = _along(residuals[order])
@@ -43,8 +45,8 @@ def _orders(problem: Problem) -> list[tuple[str | None, IntpArray]]:
     dates: list[tuple[str | None, IntpArray]] = [
         (names[j], np.argsort(X[:, j], kind="stable")) for j in columns if _has_order(X[:, j])
     ]
-    sorted_by = [j for j in range(X.shape[1]) if _is_sorted(X[:, j]) and _has_order(X[:, j])]
-    even = [j for j in sorted_by if _is_even(X[:, j])]
+    sorted_by = [j for j in range(X.shape[1]) if _is_sorted(X[:, j]) and np.ptp(X[:, j]) > 0]
+    even = [j for j in sorted_by if _has_order(X[:, j]) and _is_even(X[:, j])]
     if any(_is_by_outcome(y) for y in problem.y.T) or len(sorted_by) > len(even):
         return dates
     return [*dates, (names[even[0]] if even else None, np.arange(len(X)))]
@@ -59,7 +61,8 @@ def date_columns(problem: Problem) -> tuple[str, ...]:
 
 def _has_order(column: FloatArray) -> bool:
     """Whether a column has a value in every row, and more than a few of them."""
-    return not np.isnan(column).any() and len(np.unique(column)) >= len(column) / MOST_LAGS
+    few = max(len(column) / MOST_LAGS, FEW_VALUES)
+    return not np.isnan(column).any() and len(np.unique(column)) >= few
 
 
 def _is_sorted(column: FloatArray) -> bool:
@@ -85,7 +88,7 @@ def _is_even(column: FloatArray) -> bool:
 def _along(residuals: FloatArray) -> tuple[int, float] | None:
     """The lag of a large correlation, and that; None if all may be chance, or are small.
 
-    The ranks of independent residuals are in random order, where each autocorrelation times the
+    Independent residuals are in random order, where each autocorrelation times the
     root of the number of rows is nearly normal; there are as many chances as lags.
     """
     known = residuals[np.isfinite(residuals)]

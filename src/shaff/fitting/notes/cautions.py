@@ -26,7 +26,7 @@ def row_numbers(facts: Facts) -> Iterator[str]:
     if facts.checks.row_numbers:
         yield column_sentence(
             facts.checks.row_numbers,
-            "has the numbers 1, 2, 3 ... of the rows: leave it out, unless order is meant.",
+            "has the numbers 1, 2, 3 ... of the rows, to be left out unless order is meant.",
         )
 
 

@@ -91,7 +91,7 @@ def still_learning(facts: Facts) -> Iterator[str]:
     rise = None if facts.solution is None else facts.solution.rise
     if rise is not None and rise.is_clear:
         yield (
-            f"The learners have not seen enough: all rows explain {rise.estimate:.2f} more than "
-            f"half of them. With twice the rows up to {rise.estimate:.2f} more would be explained, "
-            "and the effects would be larger; upper ends of the intervals allow for it."
+            f"More rows would help: all of them explain {rise.estimate:.2f} more than half of them "
+            f"do. With twice the rows up to {rise.estimate:.2f} more would be explained, and "
+            "effects would be larger; the upper ends of the intervals allow for it."
         )

@@ -85,7 +85,8 @@ def _shares(facts: Facts, places: list[int]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    # Corrected values may exceed 1 by their error.
+    return f"{100 * min(share, 1.0):.1f} %"
 
 
 def _each(names: tuple[str, ...], one: str = "puts", many: str = "put") -> str:

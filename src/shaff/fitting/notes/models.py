@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from shaff.fitting.facts import Facts
 from shaff.fitting.notes.cautions import LITTLE
+from shaff.uncertainty.shortfall import SKILL
 
 _TREES = "trees on top of it do not predict better."
 _ENOUGH = {
@@ -35,4 +36,6 @@ def _least_squares_is_enough(facts: Facts) -> bool:
         return False
     plain = solution.plain_explained_variance
     explained = solution.explained_variance if plain is None else plain
-    return explained >= LITTLE and linear >= explained - solution.errors.explained_variance_error
+    error = solution.errors.explained_variance_error
+    has_skill = explained >= max(LITTLE, SKILL * error)
+    return has_skill and linear >= explained - error

@@ -69,7 +69,7 @@ def _nearly_unique(remark: Remark) -> str:
     return column_sentence(
         remark.columns,
         f"has another category in {nearly}every row, from which little is learnt about other "
-        "rows: drop it if it is a name or an id.",
+        "rows: names and ids are better left out.",
     )
 
 
