@@ -93,6 +93,14 @@ def test_halves_that_are_not_like_all_rows_are_not_asked(n, settings):
     assert learning_curve(problem, ProjectedBoosting(problem)) is None
 
 
+def test_columns_that_folds_have_screened_are_asked_too():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 60))
+    result = ShapleyEffects(random_state=0).fit(X, X[:, 0] + np.sin(2 * X[:, 1])).result_
+    assert result.screened is not None
+    assert np.isfinite(result.learning_rise)
+
+
 def test_the_same_bits_for_any_number_of_threads():
     X, y = parity(400)
     found = [ShapleyEffects(random_state=0, n_jobs=k).fit(X, y).result_ for k in (1, 2)]

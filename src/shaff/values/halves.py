@@ -9,10 +9,11 @@ import numpy as np
 
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray
-from shaff.data.folds import fold_numbers, make_folds
-from shaff.data.problem import Problem
+from shaff.data.folds import Fold, fold_numbers, make_folds
+from shaff.data.problem import Problem, Views
 from shaff.protocols import Values
 from shaff.subsets import Subsets
+from shaff.values.boosting.fold import in_first_half
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.mixing import Predictions
 from shaff.values.smooth.smooth_values import SmoothValues
@@ -30,6 +31,8 @@ def learning_curve(
 
     Each half of the rows is predicted by learners of the other half. These take over the choices
     made on all rows (start, number of trees, functions, products), since the choices cost most.
+    Where each fold has screened its columns, boosting sees half of the training rows of each fold,
+    and smooth values are left out.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def learning_curve(
     -------
     pair of Values, or None
         v of the full set by all rows and by halves, with influences. None where halves would not
-        be like all rows: few rows, splits that were given, columns that each fold has screened.
+        be like all rows: few rows, or splits that were given.
 
     Examples
     --------
@@ -56,18 +59,29 @@ def learning_curve(
     >>> bool(now.v[0] > half.v[0])
     True
     """
-    if problem.has_splits or problem.views is not None or problem.n_units < FEWEST_UNITS:
+    if problem.has_splits or problem.n_units < FEWEST_UNITS:
         return None
     full = Subsets.full(len(problem.players))
     halves = make_folds(len(problem.X), 2, problem.row_groups, problem.seed)
     split = replace(problem, cv=[(half.train, half.test) for half in halves])
+    if problem.views is not None:
+        split = _half_of_each_fold(problem, problem.views, boosting.folds)
     now = [boosting.predict(full)]
     with one_blas_thread:
         then = [ProjectedBoosting(split, like=boosting).predict(full)]
-    if smooth is not None:
+    if smooth is not None and problem.views is None:
         now.append(smooth.predict(full))
         then.append(smooth.predict_halves(halves))
     return _evaluate(problem, boosting, now), _evaluate(problem, boosting, then)
+
+
+def _half_of_each_fold(problem: Problem, views: Views, folds: Sequence[Fold]) -> Problem:
+    """The problem with half of the training rows of each fold, which see what all of them see."""
+    halves = [fold.train[in_first_half(fold, problem.row_groups)] for fold in folds]
+    keys = [Views.key(half, len(problem.X)) for half in halves]
+    columns = {key: problem.visible(fold.train) for key, fold in zip(keys, folds, strict=True)}
+    splits = [(half, fold.test) for half, fold in zip(halves, folds, strict=True)]
+    return replace(problem, cv=splits, views=replace(views, columns={**views.columns, **columns}))
 
 
 def _evaluate(problem: Problem, boosting: ProjectedBoosting, parts: Sequence[FloatArray]) -> Values:

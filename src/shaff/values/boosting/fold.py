@@ -222,11 +222,11 @@ class Halves:
 
 def in_halves(fold: Fold, row_groups: npt.NDArray[Any] | None) -> Fold:
     """Return the same fold with one half of its training rows before the other."""
-    first = _in_first_half(fold, row_groups)
+    first = in_first_half(fold, row_groups)
     return replace(fold, train=np.concatenate([fold.train[first], fold.train[~first]]))
 
 
-def _in_first_half(fold: Fold, row_groups: npt.NDArray[Any] | None) -> BoolArray:
+def in_first_half(fold: Fold, row_groups: npt.NDArray[Any] | None) -> BoolArray:
     """Every second training row; rows of a group stay together."""
     unit = np.arange(len(fold.train))
     if row_groups is not None:
@@ -248,7 +248,7 @@ class BoostingFold:
 
     def __init__(self, data: Problem, fold: Fold, start: Start, columns: FoldColumns) -> None:
         self.data, self.fold, self.start, self.columns = data, fold, start, columns
-        self.n_first = int(_in_first_half(fold, data.row_groups).sum())
+        self.n_first = int(in_first_half(fold, data.row_groups).sum())
         self.train_weight = np.ascontiguousarray(data.weight[fold.train])
         y = data.y[fold.train]
         self.mean = self.train_weight @ y / self.train_weight.sum()
