@@ -100,7 +100,7 @@ def main() -> None:
     print(f"|---|{'---|' * len(CASES)}")
     for name in given.peers:
         cells = [measure(PEERS[name], case, given.rows, given.seeds) for case in CASES.values()]
-        shown = " | ".join(f"{100 * error:.0f} % ({seconds:.0f} s)" for error, seconds in cells)
+        shown = " | ".join(f"{100 * error:.0f} % ({seconds:.1f} s)" for error, seconds in cells)
         print(f"| {name} | {shown} |", flush=True)
 
 

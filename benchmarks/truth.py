@@ -154,6 +154,7 @@ def pooled(rows: dict[str, list[float]]) -> dict[str, list[float]]:
         "named": [rows[name] for name in rows if CASES[name].named],
         "own, no parity": [rows[c.name] for c in own() if c.name in rows],
         "unseen": [rows[name] for name in rows if CASES[name].unseen],
+        "all, no parity": [rows[name] for name in rows if not CASES[name].apart],
     }
     return {label: mean_row(np.array(group)) for label, group in groups.items() if group}
 
