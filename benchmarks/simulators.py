@@ -6,6 +6,8 @@ Ishigami's function and the g-function of Sobol', with independent inputs and a 
 Beside shaff, at as many runs: SALib's Shapley effects (independent inputs only; left out if SALib
 is not installed), pick-freeze estimates of all subsets by hand, on Sobol' points, and an oracle
 that knows the conditional means at the points of shaff, with the variance of the outputs there.
+With ``--labelled 8192``, the learner of shaff predicts the outputs at so many further points, which
+are explained in turn: what more points would bring, were the function what the learner says it is.
 Errors are sums of absolute errors of the effects; coverage is that of 95 % intervals.
 """
 
@@ -16,21 +18,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import uniform
 
 from benchmarks.oracle import conditional_means
-from shaff import explain_simulator
+from shaff import EffectsResult, ShapleyEffects, explain_simulator
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.points import normal_correlation, uniform_points
 from shaff.datasets import shapley_values
 
 # Points of one scrambling (a power of two), and scramblings, of the true values.
 POWER, SCRAMBLINGS = 16, 8
+# Seeds of further points, which are not those of any run.
+LABELLED_SEEDS = 1000
 SLOPES = np.array([0.0, 1.0, 4.5, 9.0, 99.0, 99.0])
-PEERS = ("shaff", "SALib", "pick-freeze", "oracle")
+PEERS = ("shaff", "SALib", "pick-freeze", "oracle", "labelled")
 
 
 def ishigami(x: FloatArray) -> FloatArray:
@@ -149,23 +154,42 @@ class Estimate:
     covered: BoolArray | None = None
 
 
-def estimates(case: SimulatorCase, n: int, seed: int, points: str) -> dict[str, Estimate]:
+@dataclass(frozen=True)
+class Options:
+    """How points are drawn, and how many further ones are labelled."""
+
+    points: str
+    n_labelled: int | None
+
+    def draw(self, case: SimulatorCase, n: int, seed: int) -> dict[str, Any]:
+        """Arguments of `explain_simulator`."""
+        names = [f"x{j}" for j in range(case.n_inputs)]
+        ranks = None if case.is_independent else case.ranks
+        margins = dict.fromkeys(names, uniform(case.low, case.high - case.low))
+        how = {"points": self.points, "vectorised": True, "random_state": seed}
+        return {"inputs": margins, "correlation": ranks, "n": n, **how}
+
+
+def estimates(case: SimulatorCase, n: int, seed: int, options: Options) -> dict[str, Estimate]:
     """What each of the peers finds with n runs."""
-    names = [f"x{j}" for j in range(case.n_inputs)]
-    runs = explain_simulator(
-        lambda x: case.signal(x.T),
-        dict.fromkeys(names, uniform(case.low, case.high - case.low)),
-        correlation=None if case.is_independent else case.ranks,
-        n=n, points=points, vectorised=True, random_state=seed,
-    )  # fmt: skip
-    interval = runs.result.confidence_interval()
-    covered = (interval.low <= case.effects) & (case.effects <= interval.high)
-    found = {"shaff": Estimate(runs.result.effects, covered)}
+    runs = explain_simulator(lambda x: case.signal(x.T), **options.draw(case, n, seed))
+    found = {"shaff": _with_coverage(case, runs.result)}
     if case.is_independent and find_spec("SALib") is not None:
         found["SALib"] = salib(case, n, seed)
-    by_hand = case.pick_freeze(n // (2**case.n_inputs - 1), seed)
-    oracle = case.oracle(np.asarray(runs.X).T, runs.y)
-    return {**found, "pick-freeze": Estimate(by_hand), "oracle": Estimate(oracle)}
+    found["pick-freeze"] = Estimate(case.pick_freeze(n // (2**case.n_inputs - 1), seed))
+    found["oracle"] = Estimate(case.oracle(np.asarray(runs.X).T, runs.y))
+    if options.n_labelled is not None:
+        learner = ShapleyEffects(random_state=seed).fit(np.asarray(runs.X), runs.y)
+        further = options.draw(case, options.n_labelled, LABELLED_SEEDS + seed)
+        labelled = explain_simulator(lambda x: learner.explain(x).predictions, **further)
+        found["labelled"] = _with_coverage(case, labelled.result)
+    return found
+
+
+def _with_coverage(case: SimulatorCase, result: EffectsResult) -> Estimate:
+    interval = result.confidence_interval()
+    covered = (interval.low <= case.effects) & (case.effects <= interval.high)
+    return Estimate(result.effects, covered)
 
 
 def salib(case: SimulatorCase, n: int, seed: int) -> Estimate:
@@ -182,20 +206,20 @@ def salib(case: SimulatorCase, n: int, seed: int) -> Estimate:
     return Estimate(found["shapley_normalized"], away <= found["shapley_normalized_conf"])
 
 
-def line(case: SimulatorCase, n: int, seeds: range, points: str) -> str:
+def line(case: SimulatorCase, n: int, seeds: range, options: Options) -> str:
     """One line of the table: mean errors, ratios to shaff, coverage."""
-    found = [estimates(case, n, seed, points) for seed in seeds]
+    found = [estimates(case, n, seed, options) for seed in seeds]
     errors = {
         peer: np.mean([np.abs(f[peer].effects - case.effects).sum() for f in found])
         for peer in found[0]
     }
     coverage = {
         peer: np.mean([f[peer].covered for f in found])
-        for peer in ("shaff", "SALib")
+        for peer in ("shaff", "SALib", "labelled")
         if peer in found[0]
     }
     words = [f"{case.name:16s} {n:5d}", *(_beside(errors, peer) for peer in PEERS)]
-    return "   ".join([*words, *(f"{share:.3f}" for share in coverage.values())])
+    return "   ".join([*words, *(f"{peer} {share:.3f}" for peer, share in coverage.items())])
 
 
 def _beside(errors: dict[str, float], peer: str) -> str:
@@ -210,12 +234,14 @@ def main() -> None:
     parser.add_argument("--n", type=int, nargs="+", default=[1000, 4000])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 20))
     parser.add_argument("--points", choices=("sobol", "latin_hypercube"), default="sobol")
+    parser.add_argument("--labelled", type=int)
     options = parser.parse_args()
-    print("error (ratio of shaff's to it) of", *PEERS, "and coverage of shaff, SALib", sep="   ")
+    how = Options(options.points, options.labelled)
+    print("error (ratio of shaff's to it) of", ", ".join(PEERS), "and coverage where there is one")
     for name in options.cases:
         print(f"{name}: true effects {CASES[name].effects.round(4).tolist()}", flush=True)
         for n in options.n:
-            print(line(CASES[name], n, range(*options.seeds), options.points), flush=True)
+            print(line(CASES[name], n, range(*options.seeds), how), flush=True)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,25 @@ def test_effects_of_a_linear_function_of_dependent_normals():
     assert found.result.effects == pytest.approx(exact, abs=0.02)
 
 
+def test_effects_of_two_dependent_normals():
+    # Owen and Prieur (2017), section 4: slopes 1 and 2, correlation 0.8.
+    slope, rho = 2.0, 0.8
+    shared = rho * slope
+    exact = np.array([1 - rho**2 / 2 + slope**2 * rho**2 / 2 + shared,
+                      slope**2 * (1 - rho**2 / 2) + rho**2 / 2 + shared])  # fmt: skip
+    exact /= 1 + slope**2 + 2 * shared
+
+    def normals(n, rng):
+        return rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n)
+
+    found = explain_simulator(
+        lambda x: x @ [1, slope], normals, n=2000, vectorised=True, random_state=0
+    )
+    assert exact.sum() == pytest.approx(1.0)
+    assert found.result.names == ("x0", "x1")
+    assert found.result.effects == pytest.approx(exact, abs=0.02)
+
+
 def test_rank_correlations_are_those_asked_for():
     ranks = np.array([[1, 0.6, -0.3], [0.6, 1, 0.2], [-0.3, 0.2, 1]])
     inputs = {"a": stats.norm(), "b": stats.expon(), "c": UNIFORM}
@@ -123,7 +142,19 @@ class Comonotone:
         return np.repeat(random_state.random((n, 1)), 2, axis=1)
 
 
-@pytest.mark.parametrize("copula", [Comonotone(), lambda cube: cube[:, [0, 0]]])
+class Named(Comonotone):
+    def rvs(self, n, *, rng):
+        return super().rvs(n, rng)
+
+
+class Unseeded(Comonotone):
+    def rvs(self, n):
+        return super().rvs(n, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "copula", [Comonotone(), Named(), Unseeded(), lambda cube: cube[:, [0, 0]]]
+)
 def test_copulas_of_the_user(copula):
     drawn = draw_points({"a": UNIFORM, "b": stats.uniform(0, 2)}, copula, 32, "sobol", 0)
     assert 2 * drawn["a"] == pytest.approx(drawn["b"])

@@ -171,9 +171,8 @@ def explain_simulator(
     correlation : matrix, frame, dict, copula, callable or None, default=None
         Rank correlations (Spearman's) of the inputs, as a matrix in their order, a frame with their
         names, or a dict such as ``{("a", "b"): 0.5}``; the inputs have a Gaussian copula then. Or a
-        copula, with ``rvs(n, random_state=...)`` as statsmodels' have it, or a function that turns
-        independent uniform points of shape (n, n_inputs) into dependent ones. None means
-        independent inputs.
+        copula with ``rvs(n)``, as those of statsmodels, or a function that turns independent
+        uniform points of shape (n, n_inputs) into dependent ones. None means independent inputs.
     n : int, default=1000
         Number of runs.
     points : {"sobol", "latin_hypercube"}, default="sobol"

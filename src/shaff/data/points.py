@@ -6,6 +6,7 @@ copula, which makes the inputs dependent, and then through the quantiles of each
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -176,12 +177,10 @@ def _dependent(
 
 
 def _drawn_by(copula: Any, n: int, rng: np.random.Generator) -> Any:
-    try:
-        return copula.rvs(n, random_state=rng)
-    except TypeError as error:
-        raise InputError(
-            f"The copula must draw by rvs(n, random_state=...), as statsmodels' do: {error}."
-        ) from error
+    """Points of a copula, by the generator if it takes one, under whichever name."""
+    known = inspect.signature(copula.rvs).parameters
+    name = next((name for name in ("rng", "random_state") if name in known), None)
+    return copula.rvs(n, **({} if name is None else {name: rng}))
 
 
 def _of_copula(drawn: Any, shape: tuple[int, ...]) -> FloatArray:
