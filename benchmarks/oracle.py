@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from benchmarks.cases import CASES, MASKS, Case, P, effects_of
+from benchmarks.cases import CASES, MASKS, Case, effects_of
 from shaff._util.typing import BoolArray, FloatArray
 
 POINTS = 64
@@ -60,10 +60,10 @@ def _means(
     draws: FloatArray,
 ) -> FloatArray:
     n = normals.shape[1]
-    z = np.empty((P, n, POINTS))
+    z = np.empty((len(normals), n, POINTS))
     z[known] = normals[known][:, :, None]
     z[free] = (slopes @ normals[known])[:, :, None] + draws[:, None, :]
-    f = case.signal(case.margins(z.reshape(P, -1)))
+    f = case.signal(case.margins(z.reshape(len(z), -1)))
     return f.reshape(n, POINTS).mean(axis=1)
 
 

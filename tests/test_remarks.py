@@ -11,11 +11,12 @@ from shaff import ShapleyEffects
 from shaff.data.remarks import Remark, merged
 from shaff.fitting.notes.reading import SENTENCES, sentence
 
-ROOMS = [Path(shaff.__file__).parent / room for room in ("data", "cli")]
+ROOT = Path(shaff.__file__).parent
+FILES = [*(ROOT / "data").rglob("*.py"), *(ROOT / "cli").rglob("*.py"), ROOT / "simulators.py"]
 
 
 def test_every_kind_has_a_sentence_and_every_sentence_is_used():
-    source = "".join(path.read_text() for room in ROOMS for path in room.rglob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in FILES)
     named = set(re.findall(r'(?<!>>> )Remark\("([^"]+)"', source))
     assert named <= SENTENCES.keys()
     unused = [kind for kind in SENTENCES if source.count(f'"{kind}"') == 0]

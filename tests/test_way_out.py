@@ -178,7 +178,7 @@ def test_an_import_of_a_higher_room_is_found(kind, tmp_path):
 PUBLIC = {
     "__init__.py", "__main__.py", "_version.py", "_core.pyi", "py.typed", "errors.py",
     "datasets.py", "estimator.py", "many.py", "comparing.py", "games.py", "subsets.py",
-    "protocols.py",
+    "protocols.py", "simulators.py",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ if _TYPE_CHECKING:
     from shaff.results.interactions import Interactions
     from shaff.results.local import LocalEffects
     from shaff.results.many import ManyEffects
+    from shaff.simulators import Simulation, explain_simulator
     from shaff.values.forest.setting import ForestValues
 
 __all__ = [
@@ -29,9 +30,11 @@ __all__ = [
     "LocalEffects",
     "ManyEffects",
     "ShapleyEffects",
+    "Simulation",
     "__version__",
     "compare",
     "explain_many",
+    "explain_simulator",
     "load_result",
     "shapley_effects",
     "solve_game",
@@ -47,8 +50,10 @@ _HOMES = {
     "LocalEffects": "shaff.results.local",
     "ManyEffects": "shaff.results.many",
     "ShapleyEffects": "shaff.estimator",
+    "Simulation": "shaff.simulators",
     "compare": "shaff.comparing",
     "explain_many": "shaff.many",
+    "explain_simulator": "shaff.simulators",
     "load_result": "shaff.results.files",
     "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+# Rows are runs of a simulator: one that gives the same output again, and one that does not.
+SIMULATED = ("simulated", "not repeated")
+
 
 @dataclass(frozen=True)
 class Remark:

@@ -11,7 +11,7 @@ import numpy as np
 
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
-from shaff.data.remarks import Remark
+from shaff.data.remarks import SIMULATED, Remark
 from shaff.data.sources.sampled import SampledData
 from shaff.data.summary import DataSummary
 from shaff.fitting.all_rows import Measured
@@ -278,6 +278,11 @@ class Facts:
     def remarks(self) -> tuple[Remark, ...]:
         """How the data were read, by whoever read them."""
         return (*self.task.problem.table.remarks, *self.task.provenance.remarks)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the rows are runs of a simulator, at points that were drawn for it."""
+        return any(remark.kind in SIMULATED for remark in self.task.provenance.remarks)
 
     @property
     def explained_variance(self) -> float:

@@ -55,8 +55,8 @@ def identities(facts: Facts) -> Iterator[str]:
 def explained_alone(facts: Facts) -> Iterator[str]:
     """Inputs explain the outcome nearly perfectly, each alone."""
     alone, y = facts.first_order, facts.target
-    # What a model predicts may well be a function of one input.
-    if alone is None or not facts.task.explains_outcome:
+    # What a model predicts, or a simulator returns, may well be a function of one input.
+    if alone is None or not facts.task.explains_outcome or facts.is_simulated:
         return
     left = [k for k in np.argsort(-alone, kind="stable") if _is_new(facts, int(k))]
     sure = [int(k) for k in left if alone[k] > LEAK]

@@ -108,6 +108,14 @@ def _missing_target(remark: Remark) -> str:
     return f"Left out {rows} in which {remark.columns[0]!r} is missing."
 
 
+def _failed_runs(remark: Remark) -> str:
+    runs = counted(remark.details["n"], "run")
+    return (
+        f"{remark.details['n_failed']} of {runs} failed and were left out, the first with "
+        f'"{remark.details["reason"]}": the effects are those of the points that did not fail.'
+    )
+
+
 SENTENCES: dict[str, Callable[[Remark], str]] = {
     # What columns hold.
     "dates": _of_columns("holds dates: read as days since 1970."),
@@ -136,6 +144,16 @@ SENTENCES: dict[str, Callable[[Remark], str]] = {
     ),
     "empty": _of_columns("has no value at all: left out."),
     "missing target": _missing_target,
+    # Runs of simulators.
+    "failed runs": _failed_runs,
+    "simulated": _always(
+        "The output is a function of the inputs: what the explained variance is short of 1 is what "
+        "the learner has not learnt from these runs."
+    ),
+    "not repeated": _always(
+        "A second run at the same point gave another output: what the explained variance is short "
+        "of 1 is noise of the simulator, and what the learner has not learnt from these runs."
+    ),
     # Rows that came after the fit.
     "new categories": _of_columns(
         "has categories that were not there in fit: they are explained as missing ones."
