@@ -194,7 +194,7 @@ def test_an_unfitted_model_is_named(data):
 
 def test_a_model_without_trees_is_explained_through_a_surrogate(data):
     X, y = data
-    est = ShapleyEffects.from_fitted(LinearRegression().fit(X, y), X, y, random_state=0)
+    est = ShapleyEffects.from_fitted(LinearRegression().fit(X, y), X, random_state=0)
     assert est.result_.estimator.startswith("surrogate")
     assert any("LinearRegression" in note for note in est.result_.notes)
 

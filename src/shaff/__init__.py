@@ -8,7 +8,7 @@ from shaff._version import __version__
 if _TYPE_CHECKING:
     from shaff.comparing import compare
     from shaff.designs.forest_paths import ForestPaths
-    from shaff.estimator import ShapleyEffects, shapley_effects
+    from shaff.estimator import ShapleyEffects, explain_model, shapley_effects
     from shaff.games import GameSolution, solve_game
     from shaff.many import explain_many
     from shaff.results.comparison import Comparison
@@ -32,6 +32,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain_many",
+    "explain_model",
     "load_result",
     "shapley_effects",
     "solve_game",
@@ -49,6 +50,7 @@ _HOMES = {
     "ShapleyEffects": "shaff.estimator",
     "compare": "shaff.comparing",
     "explain_many": "shaff.many",
+    "explain_model": "shaff.estimator",
     "load_result": "shaff.results.files",
     "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",

@@ -76,8 +76,7 @@ def effects_summary(result: EffectsResult, max_inputs: int) -> str:
     ]
     lines = aligned([["input", *columns.values(), ""], *cells])
     rest = [rest_text(result, max_inputs)] * (len(result.names) > max_inputs)
-    title = f"Shapley effects on {result.target_name}"
-    return "\n".join([title, "", *lines, *rest, "", *sentences.footer(result)])
+    return "\n".join([sentences.title(result), "", *lines, *rest, "", *sentences.footer(result)])
 
 
 _TINY = float(np.finfo(float).tiny)
@@ -210,6 +209,11 @@ def many_summary(many: ManyEffects, max_results: int) -> str:
     lines += [f"  and {more} more"] * (more > 0)
     failures = list(many.failures.items())[:max_results]
     lines += [f"  {many._label(key)} failed: {reason}" for key, reason in failures]
+    if many.is_mixed:
+        lines.append(
+            "Note: some of these are shares of the outcome, others of what a model predicts, and "
+            'do not compare: explains="outcome" or "predictions" gives all of them one meaning.'
+        )
     return "\n".join(lines)
 
 
