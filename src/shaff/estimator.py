@@ -54,6 +54,7 @@ from shaff.trees.kinds import paper_forest
 from shaff.values.forest.setting import with_plain_error
 from shaff.values.making import (
     Explained,
+    FittedQuestion,
     can_project,
     check_holds_out_folds,
     estimator_for_all_rows,
@@ -336,8 +337,10 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         resolved = self._resolve(names_classes(model), all_rows=rows == "training")
         sampled = SampledData(RawData(X, y, *weights), resolved.reading)
 
+        asked = FittedQuestion(explains, rows, n_labelled, has_outcome, is_recoded=bool(codes))
+
         def make(problem: Problem) -> Game:
-            return fitted_values(values, problem, rows, n_labelled, explains, has_outcome)
+            return fitted_values(values, problem, asked)
 
         call = None if has_outcome else self._call(sampled, model, has_outcome=False)
         self._run(sampled, resolved, make, model, explains, call=call)

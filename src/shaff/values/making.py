@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sklearn.base import is_classifier
 
@@ -29,6 +29,7 @@ from shaff.values.stack import run_seeds
 
 __all__ = [
     "Explained",
+    "FittedQuestion",
     "can_project",
     "check_holds_out_folds",
     "counts_weights",
@@ -281,39 +282,56 @@ def can_project(model: Any) -> bool:
     return True
 
 
-def fitted_values(
-    model: Any,
-    problem: Problem,
-    rows: str = "held_out",
-    n_labelled: int | None = None,
-    explains: Explained = "outcome",
-    has_outcome: bool = True,
-) -> Game:
+class FittedQuestion(NamedTuple):
+    """What is asked of a model that was fitted elsewhere.
+
+    Parameters
+    ----------
+    explains : {"outcome", "predictions"}
+    rows : {"held_out", "training"}
+        Whether the model has seen the rows; see `shaff.ShapleyEffects.from_fitted`.
+    n_labelled : int or None
+        Number of rows that the model labels; None means those of the problem.
+    has_outcome : bool
+        Whether the problem has an outcome.
+    is_recoded : bool
+        Whether categories became the numbers of the model's trees, which it does not take itself.
+    """
+
+    explains: Explained = "outcome"
+    rows: str = "held_out"
+    n_labelled: int | None = None
+    has_outcome: bool = True
+    is_recoded: bool = False
+
+
+def fitted_values(model: Any, problem: Problem, asked: FittedQuestion) -> Game:
     """Values of a model fitted elsewhere, or of `ForestValues` of a fitted forest: the structure of
     trees is kept, what they predict is computed again."""
     bare = model_of(model)
-    if rows == "training" and not (explains == "outcome" and is_forest(bare)):
+    if asked.rows == "training" and not (asked.explains == "outcome" and is_forest(bare)):
         raise InputError(
-            f'rows="training" needs a forest, whose bags tell which rows a tree has not seen, and '
-            f"the outcome y; {model_name(bare)} has none. Pass held-out rows."
+            f'rows="training" needs the outcome y, and a forest, whose bags tell which rows a tree '
+            f"has not seen; {model_name(bare)} is given without. Pass held-out rows."
         )
-    if explains == "predictions":
-        return fitted_surrogate(bare, problem, n_labelled, has_outcome)
+    if asked.explains == "predictions":
+        return fitted_surrogate(bare, problem, asked.n_labelled, asked.has_outcome)
     if not can_project(bare):
         return explained_in_place(bare, problem)
     problem.check_varies()
     _check_numbers(problem)
-    if rows == "training":
-        return _forest_values(model).make_fitted(problem, rows)
-    made = fitted_boosting(bare, problem) if is_booster(bare) else _forest_values(model).make_fitted(
-        problem, rows
-    )  # fmt: skip
-    facts = replace(made.facts, model_explains=explained_by_itself(bare, problem))
-    return replace(made, facts=facts)
+    made = _projected(model, problem, asked.rows)
+    if asked.rows == "training" or asked.is_recoded:
+        return made
+    own = explained_by_itself(bare, problem)
+    return replace(made, facts=replace(made.facts, model_explains=own))
 
 
-def _forest_values(model: Any) -> ForestValues:
-    return model if isinstance(model, ForestValues) else ForestValues(model)
+def _projected(model: Any, problem: Problem, rows: str) -> Game:
+    if is_booster(model):
+        return fitted_boosting(model, problem)
+    setting = model if isinstance(model, ForestValues) else ForestValues(model)
+    return setting.make_fitted(problem, rows)
 
 
 def _check_numbers(problem: Problem) -> None:

@@ -27,8 +27,9 @@ def not_faithful(facts: Facts) -> Iterator[str]:
     if model is not None and followed is not None and followed < FAITHFUL:
         yield (
             f"The surrogate explains only {followed:.3f} of the predictions of {model} on held-out "
-            "rows: trust that large effects are there and their order, not small effects or sizes, "
-            "since what is missing may belong to any input. More rows help, and need no outcome."
+            f"rows. The effects that it finds are there; the missing {1 - followed:.3f} may belong "
+            "to any input, so trust an order only between effects that differ by more. More rows "
+            "help, and need no outcome."
         )
 
 
