@@ -309,6 +309,24 @@ def test_a_surrogate_that_cannot_follow_says_so():
     assert "The surrogate explains only" not in " ".join(good.notes)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda X: np.sin(2 * X[:, 0]) + X[:, 1] ** 2,
+        lambda X: (X[:, 0] > 0) + (X[:, 1] > 1) * X[:, 2],
+    ],
+)
+def test_the_fidelity_is_that_on_fresh_rows(function):
+    rng = np.random.default_rng(0)
+    covariance = 0.5 * np.ones((4, 4)) + 0.5 * np.eye(4)
+    X, fresh = (rng.multivariate_normal(np.zeros(4), covariance, size=n) for n in (1000, 20_000))
+    est = explain_model(function, X, **SETTINGS)
+    said = function(fresh)
+    followed = 1 - np.mean((said - est.explain(fresh).predictions) ** 2) / said.var()
+    assert est.explained_variance_ == pytest.approx(followed, abs=0.02)
+    assert "Effects on the predictions of the given function" in est.explain(X[:2]).summary()
+
+
 STATE = np.random.default_rng(0)
 
 

@@ -149,11 +149,22 @@ def _differences(found: Comparison, max_inputs: int, fewest: int) -> list[str]:
 
 def local_summary(local: LocalEffects, max_rows: int) -> str:
     """Return the tables of `LocalEffects.summary`."""
-    title = f"Effects on the predictions of {local.target or 'y'}"
-    lines = [title]
+    lines = [f"Effects on {predictions_words(local.target or 'y')}"]
     for said, header, cells in local_tables(local, max_rows):
         lines += ["", *aligned([[*row, ""] for row in (header, *cells)]), said]
     return "\n".join([*lines, *local_footer(local, max_rows)])
+
+
+def predictions_words(target: str) -> str:
+    """Return the predictions of an outcome, or of a model, in words.
+
+    Examples
+    --------
+    >>> from shaff.show.text import predictions_words
+    >>> predictions_words("price"), predictions_words("the predictions of Ridge")
+    ('the predictions of price', 'the predictions of Ridge')
+    """
+    return target if target.startswith("the predictions of ") else f"the predictions of {target}"
 
 
 def local_tables(
