@@ -72,7 +72,7 @@ def test_explain_prints_the_table_of_the_public_api(run, csv_file, frame):
     code, out, err = run("explain", csv_file, "--target", "price", "--jobs", 1)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "Shapley effects on price"
+    assert lines[0] == "Shapley effects on the outcome price"
     assert lines[3].split()[0] == "Age"
     assert lines[4].split()[0] == "[bmi]"
     effects = ShapleyEffects(random_state=0).fit(frame.drop("price"), frame["price"]).effects_
@@ -477,7 +477,7 @@ def test_warnings_are_one_line(run, csv_file, frame):
     frame.with_columns(price=pl.lit(1.0)).write_csv(csv_file)
     code, out, err = run("explain", csv_file, "--target", "price")
     assert code == 0
-    assert "Shapley effects on price" in out
+    assert "Shapley effects on the outcome price" in out
     assert err.startswith("shaff: warning: ")
     assert "\n" not in err[:-1]
 

@@ -196,7 +196,7 @@ def test_broken_results(fails, content):
 @pytest.mark.filterwarnings("ignore")
 def test_a_full_disk_costs_the_file_and_not_the_answer(fails):
     out, err = fails("explain", "a.csv", "--target", "y", *QUICK, "--json", "/dev/full")
-    assert "Shapley effects on y" in out
+    assert "Shapley effects on the outcome y" in out
     assert "No space left on device" in err
 
 

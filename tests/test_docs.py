@@ -71,7 +71,7 @@ def test_readme_example_is_short_and_shows_what_it_says(tmp_path, monkeypatch, c
     names = {}
     exec(compile(block.code, "README.md", "exec"), names)
     plt.close("all")
-    assert capsys.readouterr().out.startswith("Shapley effects on y")
+    assert capsys.readouterr().out.startswith("Shapley effects on the outcome y")
     effects = names["result"].effects
     assert names["frame"]["effect"].to_list() == sorted(effects.tolist(), reverse=True)
     assert (tmp_path / "effects.png").exists()

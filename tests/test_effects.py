@@ -194,7 +194,7 @@ def test_an_unfitted_model_is_named(data):
 
 def test_a_model_without_trees_is_explained_through_a_surrogate(data):
     X, y = data
-    est = ShapleyEffects.from_fitted(LinearRegression().fit(X, y), X, y, random_state=0)
+    est = ShapleyEffects.from_fitted(LinearRegression().fit(X, y), X, random_state=0)
     assert est.result_.estimator.startswith("surrogate")
     assert any("LinearRegression" in note for note in est.result_.notes)
 
@@ -370,7 +370,11 @@ def test_a_failed_first_fit_leaves_no_fitted_attribute(data):
         ("training", lambda X, y: forest().fit(X[:150], y[:150]), "was not fitted on these 200"),
         ("training", lambda X, y: forest().fit(X[::-1][:199], y[:199]), "was not fitted on these"),
         ("training", lambda X, y: forest(bootstrap=False).fit(X, y), "bootstrap=False"),
-        ("training", lambda X, y: LinearRegression().fit(X, y), "needs a forest"),
+        (
+            "training",
+            lambda X, y: LinearRegression().fit(X, y),
+            "needs the outcome y, and a forest",
+        ),
         ("held_out", lambda X, y: forest().fit(X[:, :2], y), "fitted on 2 columns, X has 4"),
         ("test", lambda X, y: forest().fit(X, y), "rows='test' is unknown"),
     ],

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor
+from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -55,12 +55,14 @@ def test_any_estimator_can_be_fitted_and_explained(data):
     assert est.effects_.argmax() in (0, 2)
 
 
-def test_trees_need_y(data):
-    from sklearn.ensemble import RandomForestRegressor
-
+def test_predictions_of_trees_are_explained_without_y(data):
     X, y = data
-    with pytest.raises(ValueError, match="requires y"):
-        ShapleyEffects.from_fitted(RandomForestRegressor(5).fit(X, y), X)
+    forest = RandomForestRegressor(20, min_samples_leaf=20, random_state=0).fit(X, y)
+    est = ShapleyEffects.from_fitted(forest, X, random_state=0)
+    assert est.result_.explains == "predictions"
+    assert est.explained_variance_ > 0.9
+    with pytest.raises(ValueError, match=r'rows="training" needs the outcome y'):
+        ShapleyEffects.from_fitted(forest, X, rows="training")
 
 
 def test_effects_on_a_class_stand_under_its_name():
@@ -108,12 +110,3 @@ def test_a_model_need_not_be_one_that_can_be_pickled(data):
     X, y = data
     model = make_pipeline(FunctionTransformer(lambda Z: Z), LinearRegression()).fit(X, y)
     assert ShapleyEffects.from_fitted(model, X, random_state=0).explained_variance_ > 0.9
-
-
-def test_a_bare_booster_is_refused(data):
-    import lightgbm
-
-    X, y = data
-    booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, y).booster_
-    with pytest.raises(TypeError, match="bare Booster"):
-        ShapleyEffects.from_fitted(booster, X, y)

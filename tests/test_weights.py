@@ -16,7 +16,7 @@ from shaff.trees.growing import grow_forest
 from shaff.uncertainty import inference
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.projected_forest import ProjectedForest
-from shaff.values.making import fitted_values
+from shaff.values.making import FittedQuestion, fitted_values
 from shaff.values.outcome import Outcome
 
 N = 240
@@ -185,6 +185,7 @@ def test_a_fitted_forest_has_its_weights_once(rows):
     model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
     problem = read_problem(RawData(X, y, weight), ReadingOptions(seed=0, all_rows=True))
-    game = fitted_values(ForestValues(model, error="plain"), problem, "training")
+    asked = FittedQuestion(rows="training")
+    game = fitted_values(ForestValues(model, error="plain"), problem, asked)
     predicted = game.values.predict(Subsets.full(3))[0, :, 0]
     np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

@@ -8,7 +8,7 @@ from shaff._version import __version__
 if _TYPE_CHECKING:
     from shaff.comparing import compare
     from shaff.designs.forest_paths import ForestPaths
-    from shaff.estimator import ShapleyEffects, shapley_effects
+    from shaff.estimator import ShapleyEffects, explain_model, shapley_effects
     from shaff.games import GameSolution, solve_game
     from shaff.many import explain_many
     from shaff.results.comparison import Comparison
@@ -34,6 +34,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain_many",
+    "explain_model",
     "explain_simulator",
     "load_result",
     "shapley_effects",
@@ -54,6 +55,7 @@ _HOMES = {
     "compare": "shaff.comparing",
     "explain_many": "shaff.many",
     "explain_simulator": "shaff.simulators",
+    "explain_model": "shaff.estimator",
     "load_result": "shaff.results.files",
     "shapley_effects": "shaff.estimator",
     "solve_game": "shaff.games",

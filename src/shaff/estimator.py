@@ -34,7 +34,7 @@ from shaff.data.table import (
     recode,
 )
 from shaff.designs import ForestPaths
-from shaff.errors import InputError, InputTypeError, as_user_errors
+from shaff.errors import InputError, as_user_errors
 from shaff.fitting.facts import Task
 from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
@@ -53,15 +53,20 @@ from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
 from shaff.values.forest.setting import with_plain_error
 from shaff.values.making import (
+    Explained,
+    FittedQuestion,
+    can_project,
     check_holds_out_folds,
     estimator_for_all_rows,
+    explained_by_fit,
+    explained_by_fitted,
     fitted_model,
     fitted_values,
     is_own,
-    is_projectable,
     make_values,
     model_of,
 )
+from shaff.values.models.asking import names_classes
 
 # Settings that change no result.
 _SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
@@ -131,6 +136,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         or about this many. The learners are grown on the sample in any case. Other rows are read
         once, in blocks, and each is predicted by the learner of one fold; error bars are those of
         all rows measured. Only boosting can do this, so "auto" means boosting then.
+    explains : {"outcome", "predictions"} or None, default=None
+        What effects are shares of: the variance of the outcome, or that of what a model of yours
+        predicts. None means the outcome; but `fit` with a model whose trees cannot be projected,
+        and `from_fitted` without y, explain predictions. With "outcome", `fit` fits such a model
+        anew on each subset, which takes its time.
 
     Attributes
     ----------
@@ -180,6 +190,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         checkpoint: str | os.PathLike[str] | None = None,
         screen: str | bool | int = "auto",
         value_rows: ValueRows = "sample",
+        explains: Explained | None = None,
     ) -> None:
         self.estimator = estimator
         self.design = design
@@ -196,6 +207,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.screen = screen
         self.value_rows = value_rows
+        self.explains = explains
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
@@ -266,14 +278,18 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        model : fitted forest, booster or other model, or ForestValues of a fitted forest
+        model : fitted forest, booster or other model, function, or ForestValues of a forest
             The trees of forests and boosters keep their structure; what they predict is computed
-            again from these rows. Any other model labels the rows, and its labels are explained. A
-            booster that was fitted on a frame with categories takes such a frame.
+            again from these rows. Of any other model, or function of the rows, the predictions are
+            explained if y is not given; if it is, learners of shaff explain y in its place, and
+            what the model itself explains of y stands beside. Pipelines and searches are asked
+            about the columns of X as they are. A booster that was fitted on a frame with
+            categories takes such a frame.
         X : array or frame of shape (n_rows, n_columns)
             Rows with the columns that the model was fitted on.
         y : array of shape (n_rows,), name of a column of X, or None, default=None
-            The outcome. Models other than forests and boosters do not need it.
+            The outcome, which is explained; None explains the predictions of the model. See also
+            ``explains``.
         rows : {"held_out", "training"}, default="held_out"
             Whether the model has not seen the rows, or they are a forest's training rows. In the
             latter case each row is predicted by the trees that have it out of bag.
@@ -303,30 +319,31 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         if rows not in ("held_out", "training"):
             raise InputError(f'rows={rows!r} is unknown: use "held_out" or "training".')
-        if type(model).__name__ == "Booster":
-            raise InputTypeError(
-                "A bare Booster does not say what it was fitted to: pass the scikit-learn model of "
-                "its library, such as LGBMRegressor or XGBRegressor."
-            )
         self = cls(estimator=model, **settings)
         X, y, *weights = by_name(RawData(collected(X), collected(y), sample_weight, row_groups))
         values, model = model, fitted_model(model)
-        if y is None and not is_projectable(model):
+        has_outcome = y is not None
+        explains = explained_by_fitted(self.explains, has_outcome)
+        projected = explains == "outcome" and can_project(model)
+        if not has_outcome:
             y = np.zeros(len(X))  # in the place of what the model will say
-        if is_projectable(model) and is_frame(X):
+        if projected and is_frame(X):
             X = in_order(X, fitted_names(model))
         codes: Mapping[str, Mapping[str, float]] = {}
-        if is_booster(model) and is_frame(X):
+        if projected and is_booster(model) and is_frame(X):
             codes = category_codes(model, category_columns(X))
             X = recode(X, codes)
         # Bags tell which of the training rows are in them: none may be left out.
-        resolved = self._resolve(is_classifier(model), all_rows=rows == "training")
+        resolved = self._resolve(names_classes(model), all_rows=rows == "training")
         sampled = SampledData(RawData(X, y, *weights), resolved.reading)
 
-        def make(problem: Problem) -> Game:
-            return fitted_values(values, problem, rows, n_labelled)
+        asked = FittedQuestion(explains, rows, n_labelled, has_outcome, is_recoded=bool(codes))
 
-        self._run(sampled, resolved, make, model)
+        def make(problem: Problem) -> Game:
+            return fitted_values(values, problem, asked)
+
+        call = None if has_outcome else self._call(sampled, model, has_outcome=False)
+        self._run(sampled, resolved, make, model, explains, call=call)
         self._codes = codes
         return self
 
@@ -509,8 +526,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             if sampled.rest is not None:
                 learner = estimator_for_all_rows(settings.estimator, self.cv)
                 settings = replace(settings, estimator=learner)
-            make = partial(make_values, settings.estimator)
-            return self._run(sampled, settings, make, remarks=remarks, call=call)
+            explains = explained_by_fit(settings.estimator, self.explains)
+            make = partial(make_values, settings.estimator, explains=explains)
+            return self._run(sampled, settings, make, None, explains, remarks, call)
 
     def _run(
         self,
@@ -518,6 +536,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         make: Callable[[Problem], Game],
         model: Any = None,
+        explains: Explained = "outcome",
         remarks: tuple[Remark, ...] = (),
         call: str | None = None,
     ) -> Self:
@@ -533,8 +552,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             with_progress(make, settings.verbose, in_steps=is_built_in),
             Provenance(call or self._call(sampled, model), library_of(given.X), remarks),
             model,
-            # Other models are asked, and y may be no answer.
-            explains_outcome=model is None or is_projectable(model),
+            explains_outcome=explains == "outcome",
         )
         # Scikit-learn sets and resets the filters of warnings in its worker threads, which may
         # leave them changed for everyone.
@@ -548,7 +566,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.explained_variance_ = self.result_.explained_variance
         return self
 
-    def _call(self, sampled: SampledData, model: Any) -> str:
+    def _call(self, sampled: SampledData, model: Any, has_outcome: bool = True) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
         somebody's files are."""
         given, asked = sampled.data, sampled.column_names
@@ -558,7 +576,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups", "time")
                 if getattr(given, name) is not None]  # fmt: skip
         start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
-        table = ["X", written["y"], *rows]
+        table = ["X", *[written["y"]] * has_outcome, *rows]
         settings = changed_settings(self, leave_out=_SILENT if model is None else _SILENT_FITTED)
         if model is not None:
             return f"{start}{', '.join(['model', *table, *settings])})"
@@ -653,3 +671,43 @@ def shapley_effects(
     442
     """
     return ShapleyEffects(**settings).fit(X, y, sample_weight, row_groups, time=time).result_
+
+
+def explain_model(model: Any, X: Any, y: Any = None, **settings: Any) -> ShapleyEffects:
+    """Explain the predictions of any model, or of any function of the rows.
+
+    Effects are shares of the variance of the predictions, under the dependence of the inputs that
+    the rows show. They are found through learners that are fitted to the predictions; how much of
+    them these learners explain on held-out rows is ``result_.explained_variance``. The model is
+    asked about each row once, in batches, and about twenty rows a second time.
+
+    Parameters
+    ----------
+    model : fitted model or function
+        A function from rows to predictions, of shape (n_rows,) or (n_rows, n_outputs), or anything
+        that has ``predict_proba`` or ``predict``: pipelines, searches, boosters, networks.
+    X : array or frame of shape (n_rows, n_columns)
+        Rows as the model takes them: it is given a frame for a frame, and an array for an array.
+    y : array of shape (n_rows,), name of a column of X, or None, default=None
+        The outcome, if there is one; what the model explains of it is said in addition.
+    **settings
+        Parameters of `ShapleyEffects`, and those of `ShapleyEffects.from_fitted`. With
+        ``max_rows`` the model is asked about a sample.
+
+    Returns
+    -------
+    ShapleyEffects
+        A fitted estimator: ``result_`` has the effects, ``explain`` explains single rows.
+
+    Examples
+    --------
+    >>> from shaff import explain_model
+    >>> from shaff.datasets import load_diabetes
+    >>> X, y, names = load_diabetes()
+    >>> def risk(rows):
+    ...     return rows[:, 2] + 0.5 * rows[:, 8]
+    >>> est = explain_model(risk, X, random_state=0)
+    >>> est.result_.target, names[est.effects_.argmax()]
+    ('the predictions of risk', 'bmi')
+    """
+    return ShapleyEffects.from_fitted(model, X, y, **{"explains": "predictions", **settings})

@@ -269,6 +269,13 @@ class LearnerFacts:
         Class name of the model whose predictions are explained in place of the outcome.
     n_labelled : int or None, default=None
         Number of rows that this model has predicted.
+    in_place_of : str or None, default=None
+        Class name of a fitted model that cannot be projected, and in whose place learners of shaff
+        explain the outcome.
+    refits : str or None, default=None
+        Class name of a model that is fitted anew on the columns of each subset.
+    model_explains : float or None, default=None
+        Share of the variance of the outcome that a fitted model explains by itself on the rows.
     blended : tuple of str, default=()
         Kinds of learners that are combined, in words.
     n_splits : int, default=1
@@ -285,6 +292,9 @@ class LearnerFacts:
 
     explains_model: str | None = None
     n_labelled: int | None = None
+    in_place_of: str | None = None
+    refits: str | None = None
+    model_explains: float | None = None
     blended: tuple[str, ...] = ()
     n_splits: int = 1
     enough: str | None = None

@@ -54,7 +54,7 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     console = console or _console()
     # Lines of text wrap on a terminal only, so that files and pipes get them whole.
     whole = not console.is_terminal
-    console.print(Text(f"Shapley effects on {result.target_name}", style="bold"), soft_wrap=whole)
+    console.print(Text(sentences.title(result), style="bold"), soft_wrap=whole)
     console.print()
     lines = rows(result)
     console.print(_table(result, lines, console))

@@ -26,6 +26,7 @@ def assemble(facts: Facts) -> EffectsResult:
         design=facts.task.settings.design.name,
         solver=facts.task.settings.solver.name,
         target=facts.outcome,
+        explains="outcome" if facts.task.explains_outcome else "predictions",
         notes=write_notes(facts),
         interchangeable=facts.checks.interchangeable,
         data=facts.checks.summary,

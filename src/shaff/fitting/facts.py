@@ -104,6 +104,12 @@ class Solution:
         """The same without correction; None where no value was corrected."""
         return None if self.values.plain is None else float(self.values.plain[0])
 
+    @property
+    def held_out_variance(self) -> float:
+        """What all inputs explain on held-out rows, as measured."""
+        plain = self.plain_explained_variance
+        return self.explained_variance if plain is None else plain
+
 
 class SerialCorrelation(NamedTuple):
     """Residuals of held-out rows that correlate along an order.

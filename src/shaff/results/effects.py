@@ -79,7 +79,9 @@ class EffectsResult(Result):
     notes : tuple of str
         What a reader must know, in plain sentences, the most important first.
     target : str or None
-        Name of the outcome y.
+        Name of the outcome y, or "the predictions of" a model.
+    explains : {"outcome", "predictions"}, default="outcome"
+        What effects are shares of: the variance of the outcome, or of what a model predicts.
     per_output : dict of float arrays of shape (n_inputs,) or None
         Effects on each class or output alone, from the same evaluations, when there are several.
         They sum to the explained variance of that output; `effects` are their means, weighted by
@@ -144,7 +146,8 @@ class EffectsResult(Result):
         How well all inputs together predict held-out rows: "rmse" (root mean squared error, in
         units of the outcome) and "rmse_of_mean" (that of the mean alone); for classes "accuracy",
         "accuracy_of_largest" (that of always naming the largest class) and "auc" (area under the
-        ROC curve; with several classes the mean of each against the rest).
+        ROC curve; with several classes the mean of each against the rest). "r2_of_model" is the
+        share of the variance of the outcome that a fitted model explains by itself on the rows.
     call : str or None
         Python call that gives this result again.
     versions : dict of str or None
@@ -189,6 +192,7 @@ class EffectsResult(Result):
     random_state: int | None = None
     notes: tuple[str, ...] = ()
     target: str | None = None
+    explains: str = "outcome"
     per_output: dict[str, FloatArray] | None = None
     per_output_errors: dict[str, FloatArray] | None = None
     plain_effects: FloatArray | None = None
@@ -645,7 +649,7 @@ class EffectsResult(Result):
         --------
         >>> from shaff.results._example import example
         >>> print(example(target="progression").summary())  # doctest: +ELLIPSIS
-        Shapley effects on progression
+        Shapley effects on the outcome progression
         <BLANKLINE>
         input  effect  share
         bmi     0.300   75 %  ####################

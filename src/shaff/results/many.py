@@ -91,7 +91,8 @@ class ManyEffects(Result):
         data frame
             Columns of the dimensions, ``input``, ``effect``, ``share``, ``low``, ``high``,
             ``standard_error``, ``p_adjusted`` (NaN where a result has none),
-            ``explained_variance``, ``n_rows`` and ``failure`` (empty where there is none).
+            ``explained_variance``, ``n_rows``, ``explains`` ("outcome" or "predictions") and
+            ``failure`` (empty where there is none).
 
         Examples
         --------
@@ -100,12 +101,12 @@ class ManyEffects(Result):
         >>> X, y, names = load_diabetes()
         >>> many = explain_many(X, y, by=X[:, 1] > 1, estimator="smooth", random_state=0)
         >>> many.to_frame("polars").shape
-        (20, 11)
+        (20, 12)
         """
         rows = [row for key in self.results for row in self._rows(key, level)]
         rows += [self._failed_row(key) for key in self.failures]
         columns = {name: [row[name] for row in rows] for name in (*self.dimensions, *_COLUMNS)}
-        texts = (*self.dimensions, "input", "failure")
+        texts = (*self.dimensions, "explains", "input", "failure")
         typed = {k: c if k in texts else np.array(c, dtype=float) for k, c in columns.items()}
         return make_frame(typed, backend or self.library or "pandas")
 
@@ -115,11 +116,13 @@ class ManyEffects(Result):
         same = {"explained_variance": result.explained_variance, "n_rows": result.n_rows}
         for j in result.order:
             numbers = {name: columns[name][j] if name in columns else np.nan for name in _NUMBERS}
-            yield {**self._labels(key), "input": result.names[j], **numbers, **same, "failure": ""}
+            said = {"explains": result.explains, "input": result.names[j], "failure": ""}
+            yield {**self._labels(key), **said, **numbers, **same}
 
     def _failed_row(self, key: Key) -> dict[str, Any]:
         empty = dict.fromkeys((*_NUMBERS, "explained_variance", "n_rows"), np.nan)
-        return {**self._labels(key), "input": "", **empty, "failure": self.failures[key]}
+        said = {"explains": "", "input": "", "failure": self.failures[key]}
+        return {**self._labels(key), **said, **empty}
 
     def _labels(self, key: Key) -> dict[str, str]:
         return dict(zip(self.dimensions, (key,) if isinstance(key, str) else key, strict=True))
@@ -143,7 +146,14 @@ class ManyEffects(Result):
         return self._plot(kind, ax=ax, max_inputs=max_inputs)
 
     def _label(self, key: Key) -> str:
-        return " / ".join(self._labels(key).values())
+        label = " / ".join(self._labels(key).values())
+        is_other = self.is_mixed and key in self.results and self.results[key].explains != "outcome"
+        return f"{label} (its predictions)" if is_other else label
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some results are shares of the outcome, and others of a model's predictions."""
+        return len({result.explains for result in self.results.values()}) > 1
 
     def __repr__(self) -> str:
         return self.summary(max_results=10)
@@ -164,4 +174,4 @@ def _key(saved: str | list[str]) -> Key:
 
 
 _NUMBERS = ("effect", "share", "low", "high", "standard_error", "p_adjusted")
-_COLUMNS = ("input", *_NUMBERS, "explained_variance", "n_rows", "failure")
+_COLUMNS = ("input", *_NUMBERS, "explained_variance", "n_rows", "explains", "failure")

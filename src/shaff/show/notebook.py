@@ -38,10 +38,9 @@ def result_html(result: EffectsResult, max_inputs: int = MAX_INPUTS) -> str:
     more += "".join(f"<p>{escape(said)}</p>" for said in remark_sentences(lines[:max_inputs]))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
     details = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
-    title = f"Shapley effects on {shortened(result.target_name, 60)}"
     return (
         '<div class="shaff-result" style="max-width:46em;line-height:1.45">'
-        f'<div style="font-weight:600;font-size:1.1em">{escape(title)}</div>'
+        f'<div style="font-weight:600;font-size:1.1em">{escape(sentences.title(result))}</div>'
         f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))} "
         f"{escape(sentences.prediction(result))}</div>"
         f'<table style="border-collapse:collapse;margin:.6em 0;width:100%">{_head(result)}'

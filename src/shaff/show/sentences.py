@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from shaff._util.words import counted, enumerated, percent, shortened, spelled
@@ -13,6 +15,29 @@ from shaff.values.registry import learner_words
 # Most of what is explained, and how many inputs a sentence names.
 MOST, NAMED = 0.8, 5
 _DEFAULT = "gaussian_process"
+
+
+def title(result: EffectsResult) -> str:
+    """Return the first line of everything that shows a result: what was explained.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.sentences import title
+    >>> title(example(target="price"))
+    'Shapley effects on the outcome price'
+    >>> title(example(target="the predictions of Ridge", explains="predictions"))
+    'Shapley effects on the predictions of Ridge'
+    """
+    return f"Shapley effects on {explained_words(result)}"
+
+
+def explained_words(result: EffectsResult) -> str:
+    """Return what was explained: the outcome, by its name, or the predictions of a model."""
+    name = shortened(result.target_name, 60)
+    if result.explains == "outcome":
+        return f"the outcome {name}"
+    return name if name.startswith("the predictions") else f"the predictions of {name}"
 
 
 def headline(result: EffectsResult) -> str:
@@ -92,6 +117,14 @@ def prediction(result: EffectsResult) -> str:
     'Predictions of held-out rows are off by 54.1 (root mean square); the mean alone by 77.0.'
     """
     found = result.held_out or {}
+    model = found.get("r2_of_model")
+    own = "" if model is None else (
+        f"The given model itself explains {model:.3f} of the variance of the outcome on these rows."
+    )  # fmt: skip
+    return " ".join(filter(None, (_of_learners(found), own)))
+
+
+def _of_learners(found: Mapping[str, float]) -> str:
     if "rmse" in found:
         off, mean = (quantity_text(found[name]) for name in ("rmse", "rmse_of_mean"))
         return (

@@ -76,8 +76,7 @@ def effects_summary(result: EffectsResult, max_inputs: int) -> str:
     ]
     lines = aligned([["input", *columns.values(), ""], *cells])
     rest = [rest_text(result, max_inputs)] * (len(result.names) > max_inputs)
-    title = f"Shapley effects on {result.target_name}"
-    return "\n".join([title, "", *lines, *rest, "", *sentences.footer(result)])
+    return "\n".join([sentences.title(result), "", *lines, *rest, "", *sentences.footer(result)])
 
 
 _TINY = float(np.finfo(float).tiny)
@@ -150,11 +149,22 @@ def _differences(found: Comparison, max_inputs: int, fewest: int) -> list[str]:
 
 def local_summary(local: LocalEffects, max_rows: int) -> str:
     """Return the tables of `LocalEffects.summary`."""
-    title = f"Effects on the predictions of {local.target or 'y'}"
-    lines = [title]
+    lines = [f"Effects on {predictions_words(local.target or 'y')}"]
     for said, header, cells in local_tables(local, max_rows):
         lines += ["", *aligned([[*row, ""] for row in (header, *cells)]), said]
     return "\n".join([*lines, *local_footer(local, max_rows)])
+
+
+def predictions_words(target: str) -> str:
+    """Return the predictions of an outcome, or of a model, in words.
+
+    Examples
+    --------
+    >>> from shaff.show.text import predictions_words
+    >>> predictions_words("price"), predictions_words("the predictions of Ridge")
+    ('the predictions of price', 'the predictions of Ridge')
+    """
+    return target if target.startswith("the predictions of ") else f"the predictions of {target}"
 
 
 def local_tables(
@@ -210,6 +220,11 @@ def many_summary(many: ManyEffects, max_results: int) -> str:
     lines += [f"  and {more} more"] * (more > 0)
     failures = list(many.failures.items())[:max_results]
     lines += [f"  {many._label(key)} failed: {reason}" for key, reason in failures]
+    if many.is_mixed:
+        lines.append(
+            "Note: some of these are shares of the outcome, others of what a model predicts, and "
+            'do not compare: explains="outcome" or "predictions" gives all of them one meaning.'
+        )
     return "\n".join(lines)
 
 

@@ -103,6 +103,18 @@ def fitted_names(model: Any) -> list[str] | None:
     ['a']
     """
     check_is_fitted(model)
+    return known_names(model)
+
+
+def known_names(model: Any) -> list[str] | None:
+    """The names of columns that a model of any kind has kept; None if there are none.
+
+    Examples
+    --------
+    >>> from shaff.trees.boosters import known_names
+    >>> known_names(len) is None
+    True
+    """
     found = getattr(model, "feature_names_in_", None)
     if found is None:
         found = getattr(model, "feature_names_", None)

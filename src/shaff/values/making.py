@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+from sklearn.base import is_classifier
 
 from shaff.data.problem import Problem
-from shaff.errors import InputError, InputTypeError
+from shaff.errors import InputError, InputTypeError, UserError
 from shaff.protocols import Game, ValueSetting
-from shaff.trees.boosters import as_regressor, is_booster
+from shaff.trees.boosters import as_regressor, is_booster, read_ensemble
 from shaff.trees.kinds import is_forest
 from shaff.values.boosting.grown import fitted_boosting, make_boosting
 from shaff.values.forest.grown import make_forest
 from shaff.values.forest.setting import ForestValues
-from shaff.values.models.surrogate import fitted_surrogate, make_surrogate
+from shaff.values.models.asking import check_asked, model_name
+from shaff.values.models.retrained import RetrainedValues
+from shaff.values.models.surrogate import (
+    explained_by_itself,
+    explained_in_place,
+    fitted_surrogate,
+    make_surrogate,
+)
 from shaff.values.published.systems import as_game
 from shaff.values.registry import LEARNERS, Learner
 from shaff.values.stack import run_seeds
 
 __all__ = [
+    "Explained",
+    "FittedQuestion",
+    "can_project",
     "check_holds_out_folds",
     "counts_weights",
     "estimator_for_all_rows",
+    "explained_by_fit",
+    "explained_by_fitted",
     "fitted_model",
     "fitted_values",
     "is_own",
@@ -32,7 +46,53 @@ __all__ = [
 ]
 
 
-def make_values(estimator: Any, problem: Problem) -> Game:
+# What effects are shares of the variance of.
+Explained = Literal["outcome", "predictions"]
+
+
+def explained_by_fit(estimator: Any, explains: Any) -> Explained:
+    """Return what `ShapleyEffects.fit` explains: by default the outcome, and the predictions of a
+    model whose trees cannot be projected.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.values.making import explained_by_fit
+    >>> explained_by_fit("boosting", None), explained_by_fit(Ridge(), None)
+    ('outcome', 'predictions')
+    """
+    asked = _checked(explains)
+    if isinstance(estimator, ValueSetting) or is_own(estimator):
+        if asked == "predictions" and model_of(estimator) is estimator:
+            raise InputError('explains="predictions" needs a model of your own as estimator.')
+        return asked or "outcome"
+    return asked or ("outcome" if is_projectable(as_regressor(estimator)) else "predictions")
+
+
+def explained_by_fitted(explains: Any, has_outcome: bool) -> Explained:
+    """Return what `ShapleyEffects.from_fitted` explains: by default the outcome, if it is given.
+
+    Examples
+    --------
+    >>> from shaff.values.making import explained_by_fitted
+    >>> explained_by_fitted(None, has_outcome=False)
+    'predictions'
+    """
+    asked = _checked(explains)
+    if asked == "outcome" and not has_outcome:
+        raise InputError('explains="outcome" needs the outcome: pass y.')
+    return asked or ("outcome" if has_outcome else "predictions")
+
+
+def _checked(explains: Any) -> Explained | None:
+    if explains not in (None, "outcome", "predictions"):
+        raise InputError(
+            f'explains={explains!r} is unknown: use "outcome", "predictions", or None.'
+        )
+    return explains  # type: ignore[no-any-return]
+
+
+def make_values(estimator: Any, problem: Problem, explains: Explained | None = None) -> Game:
     """Make the value function that ``estimator`` of `ShapleyEffects` stands for, on these data.
 
     Examples
@@ -45,6 +105,9 @@ def make_values(estimator: Any, problem: Problem) -> Game:
     'forest'
     """
     problem.check_varies()
+    what = explained_by_fit(estimator, explains)
+    if what == "predictions":
+        return make_surrogate(problem, _checked_model(model_of(estimator)))
     if isinstance(estimator, ValueSetting):
         return as_game(estimator.make(problem), estimator.name)
     if estimator is None or isinstance(estimator, str):
@@ -56,12 +119,29 @@ def make_values(estimator: Any, problem: Problem) -> Game:
         return make_forest(problem, estimator)
     if is_booster(as_regressor(estimator)):
         return make_boosting(problem, as_regressor(estimator))
+    return _refitted(problem, _checked_model(estimator))
+
+
+def _checked_model(estimator: Any) -> Any:
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         raise InputTypeError(
             "estimator must be a name, a ValueSetting, or a model with fit and predict, not "
             f"{estimator!r}."
         )
-    return make_surrogate(problem, estimator)
+    return estimator
+
+
+def _refitted(problem: Problem, model: Any) -> Game:
+    """Explain the outcome by a model of any kind, fitted anew on the columns of each subset."""
+    name = type(model).__name__
+    if is_classifier(model) or problem.categorical.any():
+        raise InputError(
+            f'{name} is fitted anew on each subset for explains="outcome", which takes regressors '
+            'and columns of numbers: use explains="predictions", or let shaff explain the outcome '
+            '(estimator="auto").'
+        )
+    game = as_game(RetrainedValues(problem, model), "retrained")
+    return replace(game, facts=replace(game.facts, refits=name))
 
 
 def estimator_for_all_rows(estimator: Any, cv: Any = None) -> Any:
@@ -171,6 +251,7 @@ def fitted_model(estimator: Any) -> Any:
     model = model_of(estimator)
     if model is None:
         raise InputTypeError("from_fitted needs a model that has been fitted, not None.")
+    check_asked(model)
     return model
 
 
@@ -179,25 +260,78 @@ def is_projectable(model: Any) -> bool:
     return is_forest(model) or is_booster(model)
 
 
-def fitted_values(
-    model: Any, problem: Problem, rows: str = "held_out", n_labelled: int | None = None
-) -> Game:
+def can_project(model: Any) -> bool:
+    """Whether the trees of a fitted model can be projected: those of a forest, and of a booster of
+    squared loss without categories of its own making.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from shaff.values.making import can_project
+    >>> X, y = [[0], [1]], [1, 2]
+    >>> [can_project(HistGradientBoostingRegressor(loss=loss).fit(X, y))
+    ...  for loss in ("squared_error", "poisson")]
+    [True, False]
+    """
+    if not is_booster(model):
+        return is_forest(model)
+    try:
+        read_ensemble(model)
+    except (UserError, NotImplementedError):
+        return False
+    return True
+
+
+class FittedQuestion(NamedTuple):
+    """What is asked of a model that was fitted elsewhere.
+
+    Parameters
+    ----------
+    explains : {"outcome", "predictions"}
+    rows : {"held_out", "training"}
+        Whether the model has seen the rows; see `shaff.ShapleyEffects.from_fitted`.
+    n_labelled : int or None
+        Number of rows that the model labels; None means those of the problem.
+    has_outcome : bool
+        Whether the problem has an outcome.
+    is_recoded : bool
+        Whether categories became the numbers of the model's trees, which it does not take itself.
+    """
+
+    explains: Explained = "outcome"
+    rows: str = "held_out"
+    n_labelled: int | None = None
+    has_outcome: bool = True
+    is_recoded: bool = False
+
+
+def fitted_values(model: Any, problem: Problem, asked: FittedQuestion) -> Game:
     """Values of a model fitted elsewhere, or of `ForestValues` of a fitted forest: the structure of
     trees is kept, what they predict is computed again."""
-    if is_projectable(model_of(model)):
-        problem.check_varies()
-        _check_numbers(problem)
-    setting = ForestValues(model) if is_forest(model) else model
-    if isinstance(setting, ForestValues):
-        return setting.make_fitted(problem, rows)
-    if rows == "training":
+    bare = model_of(model)
+    if asked.rows == "training" and not (asked.explains == "outcome" and is_forest(bare)):
         raise InputError(
-            f'rows="training" needs a forest, whose bags tell which rows a tree has not seen; '
-            f"{type(model).__name__} has none. Pass held-out rows."
+            f'rows="training" needs the outcome y, and a forest, whose bags tell which rows a tree '
+            f"has not seen; {model_name(bare)} is given without. Pass held-out rows."
         )
+    if asked.explains == "predictions":
+        return fitted_surrogate(bare, problem, asked.n_labelled, asked.has_outcome)
+    if not can_project(bare):
+        return explained_in_place(bare, problem)
+    problem.check_varies()
+    _check_numbers(problem)
+    made = _projected(model, problem, asked.rows)
+    if asked.rows == "training" or asked.is_recoded:
+        return made
+    own = explained_by_itself(bare, problem)
+    return replace(made, facts=replace(made.facts, model_explains=own))
+
+
+def _projected(model: Any, problem: Problem, rows: str) -> Game:
     if is_booster(model):
         return fitted_boosting(model, problem)
-    return fitted_surrogate(model, problem, n_labelled)
+    setting = model if isinstance(model, ForestValues) else ForestValues(model)
+    return setting.make_fitted(problem, rows)
 
 
 def _check_numbers(problem: Problem) -> None:

@@ -51,12 +51,18 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     asked = facts.task.explains_outcome and solution.errors is not None
     return {
         "spread": outcome_spread(facts.selection.problem, solution),
-        "held_out": _performance(facts, solution) if asked else {},
+        "held_out": {**(_performance(facts, solution) if asked else {}), **_of_model(facts)},
         "interchangeable": interchangeable(problem, facts.selection.kept),
         "quadratics": quadratics(problem),
         "summary": summary,
         "linear_explained": linear_explained(problem) if asked else None,
     }
+
+
+def _of_model(facts: Facts) -> dict[str, float]:
+    """What a fitted model itself explains of the outcome."""
+    found = None if facts.game is None else facts.game.facts.model_explains
+    return {} if found is None else {"r2_of_model": found}
 
 
 def _performance(facts: Facts, solution: Solution) -> dict[str, float]:

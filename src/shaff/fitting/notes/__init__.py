@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     dependence.series,
     dependence.few_blocks,
     cautions.row_numbers,
+    learner.not_faithful,
     cautions.heavy_tail,
     cautions.little_explained,
     cautions.order_not_settled,

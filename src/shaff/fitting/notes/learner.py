@@ -8,6 +8,10 @@ from shaff._util.words import enumerated, spelled
 from shaff.fitting.facts import Facts
 from shaff.protocols import LearnerFacts
 
+# A surrogate that explains less of a model's predictions on held-out rows misses effects that may
+# be as large as those it finds (`tests/test_models.py` has both sides).
+FAITHFUL = 0.9
+
 
 def about_the_learner(facts: Facts) -> Iterator[str]:
     """What is explained, by what, and what value functions from outside of shaff say."""
@@ -16,12 +20,35 @@ def about_the_learner(facts: Facts) -> Iterator[str]:
         yield from facts.game.notes
 
 
+def not_faithful(facts: Facts) -> Iterator[str]:
+    """The learners that stand for a model miss much of what it predicts."""
+    model = None if facts.game is None else facts.game.facts.explains_model
+    followed = None if facts.solution is None else facts.solution.held_out_variance
+    if model is not None and followed is not None and followed < FAITHFUL:
+        yield (
+            f"The surrogate explains only {followed:.3f} of the predictions of {model} on held-out "
+            f"rows. The effects that it finds are there; the missing {1 - followed:.3f} may belong "
+            "to any input, so trust an order only between effects that differ by more. More rows "
+            "help, and need no outcome."
+        )
+
+
 def _surrogate(facts: LearnerFacts) -> Iterator[str]:
     if facts.explains_model is not None:
         yield (
             f"Explains the predictions of {facts.explains_model} on {facts.n_labelled} rows, "
             "through a surrogate: the model, not the data."
         )
+
+
+def _in_place(facts: LearnerFacts) -> Iterator[str]:
+    if facts.in_place_of is not None:
+        yield (
+            f"The trees of {facts.in_place_of} cannot be projected, or there are none: learners of "
+            'shaff explain the outcome in its place. explains="predictions" explains the model.'
+        )
+    if facts.refits is not None:
+        yield f"{facts.refits} is fitted anew on the columns of each subset."
 
 
 def _blend(facts: LearnerFacts) -> Iterator[str]:
@@ -48,4 +75,4 @@ def _publication(facts: LearnerFacts) -> Iterator[str]:
         yield "Levels of categories are ordered by their mean of y over all rows, as in ranger."
 
 
-_RULES = (_surrogate, _blend, _ignored_cv, _publication)
+_RULES = (_surrogate, _in_place, _blend, _ignored_cv, _publication)

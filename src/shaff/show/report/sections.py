@@ -157,6 +157,7 @@ def header(result: EffectsResult) -> dict[str, Any]:
     v = result.explained_variance
     bounds = result.explained_interval(LEVEL)
     return {
+        "title": sentences.title(result),
         "headline": sentences.headline(result),
         "explained": sentences.explained(result, LEVEL),
         "prediction": sentences.prediction(result),

@@ -1,0 +1,422 @@
+"""Models of every kind: their outcome, their predictions and single rows are explained, or one
+sentence says why not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
+
+from shaff import ShapleyEffects, explain_many, explain_model, load_result
+from shaff.errors import InputError, InputTypeError
+from shaff.values.models import asking
+
+N = 240
+
+
+def make_table(seed=0):
+    """Two numbers and a town of no order; the towns differ as much as the numbers matter."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=N)
+    frame = pd.DataFrame(
+        {"size": size, "age": 0.6 * size + 0.8 * rng.normal(size=N), "none": rng.normal(size=N)}
+    )
+    frame["town"] = rng.choice(["Bern", "Oslo", "Rome"], size=N)
+    towns = frame["town"].map({"Bern": -1.0, "Oslo": 2.0, "Rome": 0.0}).to_numpy()
+    return frame, 2 * size - frame["age"].to_numpy() + towns + 0.5 * rng.normal(size=N)
+
+
+TOWN = ["size", "age", "none", "town"]
+NUMERIC = ["size", "age", "none"]
+# Rows that models are fitted on, and others that they have not seen.
+FRAME, Y = make_table()
+NUMBERS = FRAME[NUMERIC].to_numpy()
+CLASSES = np.where(Y > 0, "high", "low")
+HELD_OUT, HELD_OUT_Y = make_table(seed=1)
+
+
+def encoded(model):
+    """A pipeline that makes three columns of the town."""
+    towns = ColumnTransformer([("town", OneHotEncoder(), ["town"])], remainder=StandardScaler())
+    return make_pipeline(towns, model).fit(FRAME, Y)
+
+
+class ByHand:
+    """A network by hand, of no library: two layers, their weights found by least squares."""
+
+    def __init__(self):
+        self.inner = np.random.default_rng(0).normal(size=(3, 30))
+        self.outer = np.linalg.lstsq(np.tanh(NUMBERS @ self.inner), Y, rcond=None)[0]
+
+    def predict(self, rows):
+        return np.tanh(np.asarray(rows) @ self.inner) @ self.outer
+
+
+class OnlyProbabilities:
+    def predict_proba(self, rows):
+        chance = 1 / (1 + np.exp(-rows[:, 0]))
+        return np.column_stack([1 - chance, chance])
+
+
+def by_numbers(model, y=Y):
+    return lambda: (model.fit(NUMBERS, y), NUMERIC)
+
+
+def lightgbm(kind, **settings):
+    def make():
+        module = pytest.importorskip("lightgbm")
+        return getattr(module, kind)(n_estimators=30, verbose=-1, n_jobs=1, **settings)
+
+    return make
+
+
+def raw_lightgbm():
+    model = lightgbm("LGBMRegressor", colsample_bytree=0.5)().fit(NUMBERS, Y)
+    return model.booster_, NUMERIC
+
+
+def raw_xgboost():
+    model = pytest.importorskip("xgboost").XGBRegressor(n_estimators=30, colsample_bytree=0.5)
+    return model.fit(NUMBERS, Y).get_booster(), NUMERIC
+
+
+def xgboost_counts():
+    model = pytest.importorskip("xgboost").XGBRegressor(
+        n_estimators=30, colsample_bytree=0.5, objective="count:poisson"
+    )
+    return model.fit(NUMBERS, np.exp(Y / 4)), NUMERIC
+
+
+def catboost(with_towns):
+    module = pytest.importorskip("catboost")
+    settings = {"iterations": 40, "verbose": 0, "allow_writing_files": False, "rsm": 0.5}
+    X = FRAME if with_towns else NUMBERS
+    cats = ["town"] if with_towns else None
+    return module.CatBoostRegressor(**settings, cat_features=cats).fit(
+        X, Y
+    ), TOWN if with_towns else NUMERIC
+
+
+GRID = {"ridge__alpha": [0.1, 1.0, 10.0]}
+SCALED = make_pipeline(StandardScaler(), Ridge())
+FOREST = RandomForestRegressor(30, min_samples_leaf=5, max_features=0.5, random_state=0)
+HGB = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, random_state=0)
+# A model and the rows that it takes, by its kind.
+KINDS = {
+    "linear": by_numbers(LinearRegression()),
+    "lasso": by_numbers(Lasso(0.01)),
+    "logistic": by_numbers(LogisticRegression(), CLASSES),
+    "no probabilities": by_numbers(RidgeClassifier(), CLASSES),
+    "tree": by_numbers(DecisionTreeRegressor(min_samples_leaf=20, random_state=0)),
+    "forest": by_numbers(FOREST),
+    "forest of classes": by_numbers(RandomForestClassifier(30, random_state=0), CLASSES),
+    "extra trees": by_numbers(ExtraTreesRegressor(30, min_samples_leaf=5, random_state=0)),
+    "gradient boosting": by_numbers(GradientBoostingRegressor(random_state=0)),
+    "histogram boosting": by_numbers(HGB),
+    "support vectors": by_numbers(SVR()),
+    "support vectors of classes": by_numbers(SVC(), CLASSES),
+    "Gaussian process": by_numbers(GaussianProcessRegressor(alpha=1.0)),
+    "network": by_numbers(
+        MLPRegressor(hidden_layer_sizes=(10,), max_iter=2000, solver="lbfgs", random_state=0)
+    ),
+    "neighbours": by_numbers(KNeighborsRegressor(10)),
+    "pipeline": lambda: (encoded(Ridge()), TOWN),
+    "pipeline of a forest": lambda: (encoded(FOREST), TOWN),
+    "search": by_numbers(GridSearchCV(SCALED, GRID, cv=3)),
+    "random search": by_numbers(RandomizedSearchCV(SCALED, GRID, n_iter=2, cv=3, random_state=0)),
+    "other scale": by_numbers(
+        TransformedTargetRegressor(Ridge(), func=np.cbrt, inverse_func=lambda z: z**3)
+    ),
+    "voting": by_numbers(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))])),
+    "stacking": by_numbers(
+        StackingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))], Ridge(), cv=3)
+    ),
+    "LightGBM": lambda: (
+        lightgbm("LGBMRegressor", colsample_bytree=0.5)().fit(NUMBERS, Y),
+        NUMERIC,
+    ),
+    "LightGBM of classes": lambda: (
+        lightgbm("LGBMClassifier")().fit(FRAME[["size", "age"]], CLASSES),
+        ["age", "size"],
+    ),
+    "LightGBM, raw": raw_lightgbm,
+    "XGBoost, raw": raw_xgboost,
+    "XGBoost of counts": xgboost_counts,
+    "CatBoost": lambda: catboost(with_towns=False),
+    "CatBoost with categories": lambda: catboost(with_towns=True),
+    "function": lambda: (lambda rows: rows[:, 0] * 2 - rows[:, 1], NUMERIC),
+    "function of a frame": lambda: (
+        lambda rows: rows["size"] * 2 + (rows["town"] == "Oslo") * 3,
+        TOWN,
+    ),
+    "class": lambda: (ByHand(), NUMERIC),
+    "class with probabilities": lambda: (OnlyProbabilities(), NUMERIC),
+}  # fmt: skip
+OF_CLASSES = {"logistic", "no probabilities", "forest of classes", "support vectors of classes",
+              "LightGBM of classes", "class with probabilities"}  # fmt: skip
+PROJECTED = {"forest", "forest of classes", "extra trees", "histogram boosting", "LightGBM",
+             "CatBoost"}  # fmt: skip
+SETTINGS = {"random_state": 0, "n_subsets": 8}
+
+
+def made(kind):
+    """A model, and rows that it has not seen: a frame if it takes towns or names."""
+    model, columns = KINDS[kind]()
+    X = HELD_OUT if columns is TOWN else HELD_OUT[columns]
+    return model, X.to_numpy() if columns is NUMERIC else X
+
+
+def test_there_are_enough_kinds():
+    assert len(KINDS) >= 25
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_outcome_is_explained_if_it_is_given(kind):
+    model, X = made(kind)
+    y = np.where(HELD_OUT_Y > 0, "high", "low") if kind in OF_CLASSES else HELD_OUT_Y
+    est = ShapleyEffects.from_fitted(model, X, y, **SETTINGS)
+    result = est.result_
+    assert result.explains == "outcome"
+    assert result.summary().startswith("Shapley effects on the outcome y\n")
+    in_place = any("in its place" in note for note in result.notes)
+    assert in_place == (kind not in PROJECTED)
+    assert result.explained_variance > 0.2
+    local = est.explain(X[:5])
+    np.testing.assert_allclose(local.base + local.values.sum(axis=1), local.predictions, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_explained_if_there_is_no_outcome(kind):
+    model, X = made(kind)
+    est = ShapleyEffects.from_fitted(model, X, **SETTINGS)
+    result = est.result_
+    assert result.explains == "predictions"
+    assert result.target.startswith("the predictions of ")
+    assert result.summary().startswith(f"Shapley effects on {result.target}\n")
+    assert len(result.names) == X.shape[1]
+    assert result.names[result.order[0]] in ("size", "town", "x0")
+    assert any("the model, not the data" in note for note in result.notes)
+    local = est.explain(X[:5])
+    np.testing.assert_allclose(local.base + local.values.sum(axis=1), local.predictions, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["linear", "pipeline", "forest", "logistic", "function"])
+def test_what_a_model_explains_by_itself_stands_beside(kind):
+    model, X = made(kind)
+    y = np.where(HELD_OUT_Y > 0, "high", "low") if kind in OF_CLASSES else HELD_OUT_Y
+    est = explain_model(model, X, y, **SETTINGS)
+    assert est.result_.explains == "predictions"
+    if kind in OF_CLASSES:
+        codes = y == model.classes_[1]
+        expected = 1 - np.mean((codes - model.predict_proba(X)[:, 1]) ** 2) / codes.var()
+    else:
+        said = np.asarray(model.predict(X) if hasattr(model, "predict") else model(X))
+        expected = 1 - np.mean((y - said) ** 2) / y.var()
+    assert est.result_.held_out["r2_of_model"] == pytest.approx(expected)
+    assert f"The given model itself explains {expected:.3f}" in est.result_.summary()
+
+
+def test_effects_of_a_pipeline_are_those_of_the_columns_that_it_was_given():
+    """Three columns of the town inside, one input outside, and the effects of a linear model."""
+    model = encoded(LinearRegression())
+    est = explain_model(model, HELD_OUT, random_state=0)
+    said = model.predict(HELD_OUT)
+    towns = pd.Series(said - model.predict(HELD_OUT.assign(town="Rome"))).to_numpy()
+    assert est.result_.names == ("size", "age", "none", "town")
+    assert est.explained_variance_ > 0.98
+    # Numbers and town add up, and are independent but for chance.
+    share = np.cov(towns, said, bias=True)[0, 1] / said.var()
+    assert est.effects_[3] == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_frames_stay_frames(library):
+    frame, seen = library(FRAME.to_dict("list")), []
+
+    def half(rows):
+        seen.append(type(rows))
+        return np.asarray(rows["size"]) / 2
+
+    explain_model(half, frame, **SETTINGS)
+    assert set(seen) == {library}
+
+
+def test_columns_are_found_by_name():
+    model = LinearRegression().fit(FRAME[NUMERIC], Y)
+    turned = HELD_OUT[["none", "size", "age"]]
+    est = explain_model(model, turned, **SETTINGS)
+    same = explain_model(model, HELD_OUT[NUMERIC], **SETTINGS)
+    assert est.result_.names == ("none", "size", "age")
+    np.testing.assert_allclose(est.effects_[[1, 2, 0]], same.effects_, atol=0.02)
+    with pytest.raises(InputError, match=r"fitted on 3 columns by name; X lacks 'none'"):
+        explain_model(model, HELD_OUT[["size", "age"]])
+
+
+def test_a_large_table_is_asked_about_in_batches(monkeypatch):
+    monkeypatch.setattr(asking, "BATCH", 100)
+    sizes = []
+
+    def first(rows):
+        sizes.append(len(rows))
+        return rows[:, 0]
+
+    est = explain_model(first, NUMBERS, **SETTINGS)
+    assert sizes == [100, 100, 40, asking.N_TWICE]
+    same = explain_model(lambda rows: rows[:, 0], NUMBERS, **SETTINGS)
+    assert est.effects_.tobytes() == same.effects_.tobytes()
+
+
+def test_a_sample_is_asked_about_if_rows_are_too_many():
+    sizes = []
+
+    def first(rows):
+        sizes.append(len(rows))
+        return rows[:, 0]
+
+    explain_model(first, NUMBERS, max_rows=100, **SETTINGS)
+    assert sum(sizes) == 100 + asking.N_TWICE
+
+
+def test_a_surrogate_that_cannot_follow_says_so():
+    def noise(rows):
+        """A function of the rows that no learner finds in so few of them."""
+        return np.sin(1e4 * rows[:, 0]) + rows[:, 1]
+
+    bad = explain_model(noise, NUMBERS, **SETTINGS).result_
+    assert bad.explained_variance < 0.9
+    assert "The surrogate explains only" in " ".join(bad.notes)
+    good = explain_model(lambda rows: rows[:, 0] - rows[:, 1], NUMBERS, **SETTINGS).result_
+    assert good.explained_variance > 0.95
+    assert "The surrogate explains only" not in " ".join(good.notes)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda X: np.sin(2 * X[:, 0]) + X[:, 1] ** 2,
+        lambda X: (X[:, 0] > 0) + (X[:, 1] > 1) * X[:, 2],
+    ],
+)
+def test_the_fidelity_is_that_on_fresh_rows(function):
+    rng = np.random.default_rng(0)
+    covariance = 0.5 * np.ones((4, 4)) + 0.5 * np.eye(4)
+    X, fresh = (rng.multivariate_normal(np.zeros(4), covariance, size=n) for n in (1000, 20_000))
+    est = explain_model(function, X, **SETTINGS)
+    said = function(fresh)
+    followed = 1 - np.mean((said - est.explain(fresh).predictions) ** 2) / said.var()
+    assert est.explained_variance_ == pytest.approx(followed, abs=0.02)
+    assert "Effects on the predictions of the given function" in est.explain(X[:2]).summary()
+
+
+STATE = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X: np.where(X[:, 0] > 1, np.nan, 1.0), r"returns NaN or infinity for \d+ of 240"),
+        (lambda X: X[:, 0] + np.inf, "returns NaN or infinity for 240"),
+        (lambda X: X[:-1, 0], r"returns shape \(239,\) for 240 rows"),
+        (lambda X: 1.0, r"returns shape \(\) for 240 rows"),
+        (lambda X: X[:, :, None], r"returns shape \(240, 3, 1\)"),
+        (lambda X: np.where(X[:, 0] > 0, "yes", "no"), r"returns text \('yes'\)|\('no'\)"),
+        (lambda X: [{}] * len(X), "returns object: expected numbers"),
+        (lambda X: STATE.normal(size=len(X)), "gives other values for the same rows"),
+        (lambda X: (X - X.mean(axis=0))[:, 0], "gives other values for the same rows"),
+        (lambda X: X["size"], r"fails on these rows \(IndexError: only integers"),
+        (lambda X, z: X, r"fails on these rows \(TypeError"),
+    ],
+)
+def test_bad_answers_are_named_in_one_sentence(function, message):
+    with pytest.raises((InputError, InputTypeError), match=message):
+        explain_model(function, NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (3, "expected a fitted model with predict .* not int"),
+        ("forest", "expected a fitted model with predict .* not str"),
+        (None, "not None"),
+        (Ridge, "Ridge is a class: pass a fitted model of it"),
+    ],
+)
+def test_what_is_no_model_is_named(model, message):
+    with pytest.raises(InputTypeError, match=message):
+        ShapleyEffects.from_fitted(model, NUMBERS, Y)
+
+
+def test_models_of_other_columns_are_named():
+    with pytest.raises(NotFittedError):
+        explain_model(Ridge(), NUMBERS)
+    with pytest.raises(InputError, match=r"Ridge fails on these rows .*expecting 2 features"):
+        explain_model(Ridge().fit(NUMBERS[:, :2], Y), NUMBERS)
+    with pytest.raises(InputError, match="Ridge was fitted on 2 columns, X has 3"):
+        explain_model(Ridge().fit(NUMBERS[:, :2], Y), FRAME[NUMERIC])
+    with pytest.raises(InputError, match=r"Pipeline fails on these rows"):
+        explain_model(encoded(Ridge()), FRAME.to_numpy()[:, :3].astype(float))
+
+
+def test_explains_is_one_rule():
+    forest = FOREST.fit(NUMBERS, Y)
+    asked = ShapleyEffects.from_fitted(forest, NUMBERS, Y, explains="predictions", **SETTINGS)
+    assert asked.result_.target == "the predictions of RandomForestRegressor"
+    assert "explains='predictions'" in asked.result_.call
+    with pytest.raises(InputError, match=r'explains="outcome" needs the outcome: pass y'):
+        ShapleyEffects.from_fitted(forest, NUMBERS, explains="outcome")
+    with pytest.raises(InputError, match="explains='both' is unknown"):
+        ShapleyEffects.from_fitted(forest, NUMBERS, Y, explains="both")
+    with pytest.raises(InputError, match="needs a model of your own"):
+        ShapleyEffects("boosting", explains="predictions").fit(NUMBERS, Y)
+
+
+def test_fit_explains_what_it_is_asked_to():
+    fitted = ShapleyEffects(Ridge(), explains="outcome", **SETTINGS).fit(NUMBERS, Y).result_
+    assert fitted.explains == "outcome"
+    assert 0.3 < fitted.explained_variance < 0.8  # the town is not among the numbers
+    assert "Ridge is fitted anew on the columns of each subset." in fitted.notes
+    forest = ShapleyEffects(FOREST, explains="predictions", **SETTINGS).fit(NUMBERS, Y).result_
+    assert forest.target == "the predictions of RandomForestRegressor"
+    with pytest.raises(InputError, match="takes regressors and columns of numbers"):
+        ShapleyEffects(LogisticRegression(), explains="outcome").fit(NUMBERS, CLASSES)
+
+
+def test_many_models_say_what_they_are_shares_of():
+    models = {"forest": FOREST, "ridge": Ridge()}
+    mixed = explain_many(NUMBERS, Y, models=models, **SETTINGS)
+    assert mixed.is_mixed
+    assert "ridge (its predictions): " in mixed.summary()
+    assert "do not compare" in mixed.summary()
+    assert set(mixed.to_frame()["explains"]) == {"outcome", "predictions"}
+    same = explain_many(NUMBERS, Y, models=models, explains="outcome", **SETTINGS)
+    assert not same.is_mixed
+    assert "Note" not in same.summary()
+    forest, ridge = same["forest"].explained_variance, same["ridge"].explained_variance
+    assert abs(forest - ridge) < 0.2
+
+
+def test_what_was_explained_is_saved(tmp_path):
+    result = explain_model(lambda rows: rows[:, 0], NUMBERS, **SETTINGS).result_
+    result.to_json(tmp_path / "effects.json")
+    again = load_result(tmp_path / "effects.json")
+    assert again.explains == "predictions"
+    assert again.summary() == result.summary()
