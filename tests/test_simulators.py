@@ -195,7 +195,8 @@ def test_f_takes_names_or_an_array():
 # Bad input ----------------------------------------------------------------------------------------
 
 BAD = {
-    "no number of runs": ({"n": 1}, "n=1 is no number"),
+    "no number of runs": ({"n": 64.0}, "n=64.0 is no number"),
+    "few runs": ({"n": 9}, "n=9 runs are too few"),
     "points": ({"points": "grid"}, "'grid' is unknown"),
     "inputs": ({"inputs": [1, 2]}, "inputs must be a dict"),
     "no input": ({"inputs": {}}, "no input"),
@@ -216,6 +217,7 @@ BAD = {
     "NaN": ({"correlation": [[1, np.nan], [np.nan, 1]]}, "between -1 and 1"),
     "words": ({"correlation": "high"}, "matrix of numbers"),
     "pair": ({"correlation": {("a", "a"): 0.1}}, "no pair"),
+    "pair of words": ({"correlation": {("a", "b"): "x"}}, "is no number"),
     "unknown pair": ({"correlation": {("a", "z"): 0.1}}, "'z', which is no input"),
     "frame": ({"correlation": pd.DataFrame(np.eye(2))}, "names of the inputs"),
     "not uniform": ({"correlation": stats.multivariate_normal(np.zeros(2))}, "outside of 0 to 1"),
@@ -244,7 +246,7 @@ def test_correlations_that_no_inputs_have():
 
 def test_unknown_settings_are_refused_before_any_run():
     with pytest.raises(TypeError, match="no_such"):
-        explain_simulator(lambda a, b: pytest.fail("it ran"), AB, n=8, no_such=1)
+        explain_simulator(lambda a, b: pytest.fail("it ran"), AB, n=16, no_such=1)
 
 
 # Failed runs --------------------------------------------------------------------------------------
@@ -281,6 +283,11 @@ def test_one_point_does_not_fail_all_of_a_vectorised_call():
 def test_all_runs_fail(output):
     with pytest.raises(InputError, match="64 of 64 runs failed; the first: returned"):
         explain_simulator(lambda a, b: output, AB, n=64, **QUICK)
+
+
+def test_too_few_runs_are_left():
+    with pytest.raises(InputError, match=r"5[0-9] of 64 runs failed; the first: ZeroDivision"):
+        explain_simulator(lambda a, b: 1 / 0 if b > 0.1 else a, AB, n=64, **QUICK)
 
 
 def test_other_outputs_on_a_second_call():
@@ -398,12 +405,12 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "runs.npz"
     path.write_text("notes")
     with pytest.raises(InputError, match="holds no runs"):
-        explain_simulator(total, AB, n=8, checkpoint=path, **QUICK)
+        explain_simulator(total, AB, n=16, checkpoint=path, **QUICK)
     assert path.read_text() == "notes"
     with pytest.raises(InputError, match="is a folder"):
-        explain_simulator(total, AB, n=8, checkpoint=tmp_path, **QUICK)
+        explain_simulator(total, AB, n=16, checkpoint=tmp_path, **QUICK)
     with pytest.raises(shaff.errors.StorageError, match="cannot be saved"):
-        explain_simulator(total, AB, n=8, checkpoint=tmp_path / "none" / "runs.npz", **QUICK)
+        explain_simulator(total, AB, n=16, checkpoint=tmp_path / "none" / "runs.npz", **QUICK)
 
 
 def test_runs_are_saved_as_they_come(tmp_path, monkeypatch):

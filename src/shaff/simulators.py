@@ -20,17 +20,17 @@ from shaff.data.points import Columns, draw_points
 from shaff.data.problem import RawData
 from shaff.data.remarks import SIMULATED, Remark
 from shaff.data.rows import n_given_rows
-from shaff.data.table import collected, take_rows
+from shaff.data.table import MIN_ROWS, collected, take_rows
 from shaff.errors import InputError
 from shaff.estimator import ShapleyEffects
 from shaff.fitting.progress import progress_bar
 from shaff.fitting.provenance import changed_settings
-from shaff.fitting.runs import Simulator, repeats, run_all
+from shaff.fitting.runs import Simulator, repeats, run_all, takes_names
 from shaff.results.base import check_level
 from shaff.results.effects import EffectsResult
 
-# Settings that change no result, and those that the call of a simulator has itself.
-_SILENT = frozenset({"n_jobs", "verbose"})
+# Settings that change no result.
+_SILENT = frozenset({"n_jobs", "verbose", "checkpoint"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +96,7 @@ class Simulation:
             raise InputError(f"y has {runs}, X has {points}.")
         failed = {int(row): f"returned {y[row]}" for row in np.flatnonzero(~np.isfinite(y))}
         estimator = ShapleyEffects(**settings)
-        call = _call(estimator, "Simulation.from_samples(X, y", frozenset())
+        call = _call(estimator, "Simulation.from_samples(X, y")
         return _explained(estimator, X, y, failed, None, call)
 
     def more_runs(self, precision: float = 0.01, level: float = 0.95) -> int:
@@ -214,17 +214,18 @@ def explain_simulator(
     """
     if checkpoint is not None and not is_whole(random_state):
         raise InputError("checkpoint needs an integer random_state, or the points would differ.")
+    if is_whole(n) and n < MIN_ROWS:
+        raise InputError(f"n={n} runs are too few: shaff needs at least {MIN_ROWS}.")
     seed = int(random_state) if is_whole(random_state) else draw_seed(random_state)
-    estimator = ShapleyEffects(
-        n_jobs=n_jobs, random_state=seed, verbose=verbose, **settings
-    )  # refuses unknown settings before any run
+    # Unknown settings, and functions of other parameters, are refused before any run.
+    estimator = ShapleyEffects(n_jobs=n_jobs, random_state=seed, verbose=verbose, **settings)
     simulator = Simulator(f, draw_points(inputs, correlation, n, points, seed), bool(vectorised))
-    simulator.takes_names  # noqa: B018  refuses other functions before any run
+    takes_names(f, list(simulator.columns))
     with progress_bar(verbose, "Running") as progress:
         runs = run_all(simulator, n_jobs, checkpoint, progress.update)
     failed = {row: reason for row, reason in enumerate(runs.reasons) if reason}
     _check_some(failed, n)
-    call = _call(estimator, _start_of_call(correlation, n, points), _SILENT)
+    call = _call(estimator, _start_of_call(correlation, n, points))
     return _explained(
         estimator, _frame(simulator.columns), runs.y, failed, repeats(simulator, runs.y), call
     )
@@ -247,7 +248,8 @@ def _explained(
 
 
 def _check_some(failed: Mapping[int, str], n: int) -> None:
-    if len(failed) > n - 2:
+    """Refuse runs of which too few are left."""
+    if failed and n - len(failed) < MIN_ROWS:
         first = next(iter(failed.values()))
         raise InputError(f"{len(failed)} of {counted(n, 'run')} failed; the first: {first}.")
 
@@ -293,5 +295,5 @@ def _start_of_call(correlation: Any, n: int, points: str) -> str:
     return f"explain_simulator({', '.join(given)}"
 
 
-def _call(estimator: ShapleyEffects, start: str, leave_out: frozenset[str]) -> str:
-    return f"{', '.join([start, *changed_settings(estimator, _SILENT | leave_out)])})"
+def _call(estimator: ShapleyEffects, start: str) -> str:
+    return f"{', '.join([start, *changed_settings(estimator, _SILENT)])})"

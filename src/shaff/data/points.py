@@ -225,6 +225,8 @@ def _of_pairs(pairs: Mapping[Any, float], names: list[str]) -> FloatArray:
         if unknown:
             raise InputError(f"correlation names {listed(unknown)}, which is no input.")
         first, second = (names.index(str(name)) for name in pair)
+        if not isinstance(value, int | float | np.number):
+            raise InputTypeError(f"correlation has {value!r} for {pair!r}, which is no number.")
         matrix[first, second] = matrix[second, first] = value
     _check_correlations(matrix)
     return matrix
