@@ -337,7 +337,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         resolved = self._resolve(names_classes(model), all_rows=rows == "training")
         sampled = SampledData(RawData(X, y, *weights), resolved.reading)
 
-        asked = FittedQuestion(explains, rows, n_labelled, has_outcome, is_recoded=bool(codes))
+        asked = FittedQuestion(explains, rows, n_labelled, has_outcome, projected, bool(codes))
 
         def make(problem: Problem) -> Game:
             return fitted_values(values, problem, asked)

@@ -294,6 +294,8 @@ class FittedQuestion(NamedTuple):
         Number of rows that the model labels; None means those of the problem.
     has_outcome : bool
         Whether the problem has an outcome.
+    is_projected : bool
+        Whether the trees of the model can be projected, and are; see `can_project`.
     is_recoded : bool
         Whether categories became the numbers of the model's trees, which it does not take itself.
     """
@@ -302,6 +304,7 @@ class FittedQuestion(NamedTuple):
     rows: str = "held_out"
     n_labelled: int | None = None
     has_outcome: bool = True
+    is_projected: bool = True
     is_recoded: bool = False
 
 
@@ -316,7 +319,7 @@ def fitted_values(model: Any, problem: Problem, asked: FittedQuestion) -> Game:
         )
     if asked.explains == "predictions":
         return fitted_surrogate(bare, problem, asked.n_labelled, asked.has_outcome)
-    if not can_project(bare):
+    if not asked.is_projected:
         return explained_in_place(bare, problem)
     problem.check_varies()
     _check_numbers(problem)
