@@ -552,8 +552,8 @@ def long_growth():
 def long_paths():
     left, right, feature, n = full_tree(12)
     nodes = {"left": left, "right": right, "feature": feature}
-    tiled = {name: np.tile(array, 500).astype(np.int32) for name, array in nodes.items()}
-    return {"offsets": n * np.arange(501), **tiled, "n_words": 8}
+    tiled = {name: np.tile(array, 2000).astype(np.int32) for name, array in nodes.items()}
+    return {"offsets": n * np.arange(2001), **tiled, "n_words": 8}
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def learning_curve(
     >>> from shaff.values.boosting.projected_boosting import ProjectedBoosting
     >>> from shaff.values.halves import learning_curve
     >>> X = np.random.default_rng(0).standard_normal((400, 3))
-    >>> problem = Problem.of(X, np.sign(X).prod(axis=1), random_state=0)
+    >>> problem = Problem.of(X, np.sin(3 * X[:, 0]) * X[:, 1], random_state=0)
     >>> now, half = learning_curve(problem, ProjectedBoosting(problem))
     >>> bool(now.v[0] > half.v[0])
     True
