@@ -69,9 +69,10 @@ def figures(result: EffectsResult) -> Record:
         ),
         "plain_explained_variance": result.plain_explained_variance,
         "unsure": any(UNSURE in note for note in result.notes),
-        "rise": plain(result.learning_rise),
-        "rise_error": plain(result.learning_rise_error),
-        "reach": plain(result.reach),
+        # Earlier versions, which this is run with too, do not have these.
+        "rise": plain(getattr(result, "learning_rise", None)),
+        "rise_error": plain(getattr(result, "learning_rise_error", None)),
+        "reach": plain(getattr(result, "reach", None)),
         "explained_variance_error": plain(result.explained_variance_error),
         "explained_interval": plain(result.explained_interval(LEVEL)),
         "upper": plain(result.upper_bound(LEVEL)),
@@ -107,7 +108,7 @@ def row(case: Case, records: list[Record]) -> list[float]:
         errors.mean(),
         errors.std(ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.nan,
         column(records, "explained_variance").mean() - explained,
-        ((low <= truth) & (truth <= high))[:, large].mean(),
+        coverage(case, records).mean(),
         (high - low)[:, large].mean(),
         (truth <= column(records, "upper"))[:, large].mean(),
         held(column(records, "explained_interval"), explained).mean(),
@@ -117,6 +118,12 @@ def row(case: Case, records: list[Record]) -> list[float]:
         (high[:, nulls] < 0).mean() if nulls else np.nan,
         column(records, "cpu").mean(),
     ]
+
+
+def coverage(case: Case, records: list[Record]) -> np.ndarray:
+    """Which intervals of effects above `LARGE` hold these."""
+    ends = np.stack([column(records, "low"), column(records, "high")], axis=-1)
+    return held(ends, case.effects)[:, case.effects > LARGE]
 
 
 def held(intervals: np.ndarray, truth: np.ndarray | float) -> np.ndarray:
@@ -193,7 +200,7 @@ def compared(name: str, pairs: list[tuple[Record, Record]], oracle: bool) -> lis
     case = CASES[name]
     new, old = ([p[k] for p in pairs] for k in (0, 1))
     error = [np.abs(column(r, "effects") - case.effects).sum(axis=1).mean() for r in (old, new)]
-    covers = row(case, new)[4]
+    covers = coverage(case, new).mean()
     best = np.nan
     if oracle:
         best = np.mean([oracle_error(case, r["n"], r["seed"]) for r in new])
