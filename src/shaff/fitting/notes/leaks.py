@@ -11,7 +11,7 @@ from shaff.fitting.facts import Facts
 from shaff.fitting.findings import Identity, Term
 
 # One input alone explains this much: more than nature allows, as a rule; and what is still worth a
-# look. Lower, and good predictors of clean tables are named (`benchmarks.leaks`).
+# look. Lower, and good predictors of clean tables are named (`benchmarks.pages --real`).
 LEAK, NEARLY = 0.99, 0.97
 # Terms of a formula that are written out.
 FEW_TERMS = 4
