@@ -1,5 +1,5 @@
-# make demo | quick | test | paper | slow-test | spark-test | lint | format | docs | screenshots |
-# architecture | tables | bench-kernel | clean. Everything lives in .venv and build/.
+# make demo | quick | test | paper | peers | slow-test | spark-test | lint | format | docs | screenshots |
+# architecture | tables | bench-kernel | wheels | check-wheels | clean. Everything lives in .venv and build/.
 PYTHON ?= python3
 JOBS ?= auto
 BIN := .venv/bin
@@ -19,11 +19,16 @@ CORE_TESTS := $(addprefix tests/test_,core.py effects.py result.py columns.py tr
 CORE_OPTIONS := --deselect "tests/test_effects.py::test_scikit_learn_checks[ShapleyEffects()-"
 # For every change: files that take a few seconds at most (`pytest --durations=0`). The examples in
 # the docstrings of all packages run besides.
-QUICK_TESTS := $(addprefix tests/test_,core.py columns.py comparison.py direction.py docs.py \
-  extend.py files.py forest_paths.py formats.py games.py notes.py least_squares.py local_plots.py \
-  missing.py proxy.py report.py result.py screening.py splits.py table_files.py trees.py)
+QUICK_TESTS := $(addprefix tests/test_,core.py columns.py comparison.py direction.py docs.py docs_checks.py \
+  extend.py files.py forest_paths.py formats.py games.py json_schema.py notes.py least_squares.py \
+  local_plots.py markdown.py missing.py no_silent_loss.py packed.py proxy.py report.py result.py \
+  screening.py splits.py \
+  table_files.py trees.py wrong_settings.py)
 # Pages whose examples start clusters, or fit at length, wait for `make test`.
 QUICK_OPTIONS := -k "not examples_run and not readme_example"
+# Packages that ship tables, read as files: they need not work, and what they depend on would hold
+# pandas and scipy back.
+TABLES := --no-deps ISLP lifelines linearmodels palmerpenguins statsmodels
 # One thread in each test process: the numerical libraries would fight over the cores. Bytecode is
 # kept, whatever the machine's habit: pip installs none here, and without it every process that a
 # test starts compiles scikit-learn, SciPy and pandas again, which takes 5 seconds.
@@ -34,7 +39,7 @@ SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 3 $(if $(filter output-sync,$(.F
 
 .PHONY: demo quick test lint lint-cpp lint-python format cpp-test python-test slow-test spark-test \
   lowest-test other-pythons-test python-3.12-test python-3.13-test core-environments docs \
-  screenshots architecture browser paper tables bench-kernel clean
+  screenshots architecture browser paper peers tables bench-kernel wheels check-wheels clean
 
 demo: .venv/.cli
 	$(BIN)/shaff demo
@@ -133,27 +138,65 @@ browser:
 # pages say that code prints.
 screenshots: .venv/.test browser
 	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots
+	$(BIN)/python -m benchmarks.which_measure
 	$(TEST_ENV) PYTHONPATH=. $(BIN)/python -m benchmarks.doc_outputs
 
 # The drawing of the packages, from their imports.
 architecture: .venv/.test
 	$(BIN)/python -m benchmarks.architecture
 
+# Warnings, misspelt or American words and links to nothing are errors.
 docs: .venv/.docs
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/codespell README.md CONTRIBUTING.md SECURITY.md docs
+	$(BIN)/python docs/check_words.py
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
 # The tables and figures of the paper: `make paper ARGS=--quick` takes minutes, all of it hours.
 paper: .venv/.paper
 	$(BIN)/python -m paper $(ARGS)
 
-tables: .venv/.tables
+# shaff beside other packages on data with known effects: `make peers ARGS=--quick` takes minutes.
+peers: build/venv-peers/.installed
+	PYTHONPATH=. build/venv-peers/bin/python -m benchmarks.peers $(ARGS)
+
+# The peers have an environment of their own: some need Python 3.12, some hold others back.
+PEERS_PYTHON := $(firstword $(wildcard $(shell pyenv root 2>/dev/null)/versions/3.12.*/bin/python) \
+  $(shell command -v python3.12) $(PYTHON))
+build/venv-peers/.installed: benchmarks/peers/requirements.txt $(SOURCES) | $(BIN)/uv
+	$(UV) venv --clear --python "$(PEERS_PYTHON)" build/venv-peers
+	$(UV) pip install --python build/venv-peers/bin/python -r benchmarks/peers/requirements.txt .
+# Their tables are read as files: what they depend on would hold the peers back.
+	$(UV) pip install --python build/venv-peers/bin/python --no-deps ISLP statsmodels
+	@touch $@
+
+# What a release consists of, as far as this machine can build it: build/release. The wheels come
+# from the source archive, so that it is complete; its date is that of the last commit.
+RELEASE := build/release
+EPOCH = $(shell git log -1 --format=%ct 2>/dev/null || echo 1767225600)
+wheels: $(RELEASE)/.built
+$(RELEASE)/.built: $(SOURCES) build/venv-release/.installed
+	SOURCE_DATE_EPOCH=$(EPOCH) build/venv-release/bin/python -m benchmarks.wheels build $(RELEASE)
+	@touch $@
+
+# Each wheel in empty environments, without the source: tests, demonstration, audits, a second build.
+check-wheels: wheels
+	$(TEST_ENV) SOURCE_DATE_EPOCH=$(EPOCH) build/venv-release/bin/python -m benchmarks.wheels check $(RELEASE)
+
+build/venv-release/.installed: pyproject.toml | $(BIN)/uv
+	$(UV) venv --clear --python $(BIN)/python build/venv-release
+	$(UV) pip install --python build/venv-release/bin/python --group release "uv>=0.8"
+	@touch $@
+
+# The tables of the benchmarks, of the guide and of the gallery.
+tables: .venv/.test
 
 bench-kernel: .venv/.bench
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.kernel
 
 clean:
-	rm -rf .venv build docs/_build docs/api/generated demo-output .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build docs/_build docs/api/generated docs/gallery demo-output .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -180,12 +223,8 @@ endef
 	$(call install,cli)
 
 .venv/.docs: $(WHEEL)/.built
+	$(PIP) install --no-compile $(TABLES)
 	$(call install,cli,--group docs)
-
-# Real tables, read as files: the packages that ship them need not work.
-.venv/.tables: .venv/.test
-	$(PIP) install --no-deps ISLP statsmodels lifelines linearmodels palmerpenguins
-	@touch $@
 
 .venv/.paper: $(WHEEL)/.built
 	$(call install,plot,--group paper)
@@ -197,6 +236,7 @@ endef
 .venv/.test: $(WHEEL)/.built | $(BIN)/uv
 	$(UV) pip install --python $(BIN)/python --reinstall-package shaff \
 	  "$$(ls $(WHEEL)/*.whl)[cli,files,distributed]" --group test --group front --group lint
+	$(UV) pip install --python $(BIN)/python $(TABLES)
 	@touch $@
 
 $(BIN)/uv: | $(BIN)/python

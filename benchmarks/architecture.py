@@ -30,6 +30,7 @@ WHAT = {
     "__main__": "python -m shaff",
     "many": "many tables at once",
     "comparing": "two results",
+    "change": "two tables",
     "estimator": "ShapleyEffects",
     "games": "any set function",
     "fitting": "settings to result",

@@ -99,11 +99,11 @@ def dask(n_workers: int = 2) -> Iterator[Callable[[], list[int]]]:
 
 @contextmanager
 def ray(n_workers: int = 2) -> Iterator[Callable[[], list[int]]]:
-    """The same on Ray."""
+    """The same on Ray, whose servers listen at the loopback address only."""
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     import ray as engine
     from ray.util.joblib import register_ray
 
-    os.environ["RAY_AUTH_MODE"] = "disabled"
     engine.init(num_cpus=n_workers, include_dashboard=False, log_to_driver=False)
     register_ray()
     try:

@@ -23,7 +23,7 @@ end is a table of what was asked and measured.
   learn them once; with more rows that counts for less.
 - ``rows_killed``: a worker, and a run, get SIGKILL while rows are measured; the second run goes on
   from the checkpoint.
-- ``soak``: memory of one process over 200 fits.
+- ``soak``: memory, open files and threads of one process over 200 fits.
 - ``kills``: a checkpointed run gets SIGKILL 20 times at random moments; same bits at the end?
 """
 
@@ -114,13 +114,17 @@ def segments(sizes: Sizes) -> Record:
 
 def soak(sizes: Sizes) -> Record:
     exp, process, memory = experiment_1a(n=300, random_state=0), psutil.Process(), []
+    files, threads = [], []
     for seed in range(sizes.fits):
         name = ("boosting", "forest", "smooth")[seed % 3]
         ShapleyEffects(name, n_subsets=40, random_state=seed, n_jobs=2).fit(exp.X, exp.y)
         memory.append(process.memory_info().rss / 2**20)
+        files.append(process.num_fds())
+        threads.append(process.num_threads())
     settled, end = float(np.median(memory[30:50])), float(np.median(memory[-20:]))
     return {"fits": len(memory), "settled_mb": settled, "end_mb": end, "growth": end / settled - 1,
-            "first_mb": memory[0], "peak_mb": max(memory)}  # fmt: skip
+            "first_mb": memory[0], "peak_mb": max(memory), "open_files": [files[0], files[-1]],
+            "threads": [threads[0], threads[-1]]}  # fmt: skip
 
 
 CASES = {
@@ -199,7 +203,11 @@ def _segments_words(r: Record) -> str:
 
 
 def _soak_words(r: Record) -> str:
-    return f"{r['growth']:+.1%} over {r['fits']} fits ({r['settled_mb']:.0f} MB)"
+    (first, last), (few, many) = r["open_files"], r["threads"]
+    return (
+        f"{r['growth']:+.1%} over {r['fits']} fits ({r['settled_mb']:.0f} MB); open files {first} "
+        f"after the first and {last} after the last, threads {few} and {many}"
+    )
 
 
 def _kills_words(r: Record) -> str:
@@ -220,7 +228,7 @@ ASKED = {
     "rows_ray": ("same bits; overhead < 30 %", _overhead_words),
     "rows_killed": ("same result, killed while rows are measured", _rows_killed_words),
     "segments": ("≥ 1.7 × with two workers, one segment fails", _segments_words),
-    "soak": ("memory flat within 5 % over 200 fits", _soak_words),
+    "soak": ("memory flat within 5 %, no more files and threads, over 200 fits", _soak_words),
     "kills": ("same bits after 20 SIGKILLs", _kills_words),
 }
 

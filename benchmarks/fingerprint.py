@@ -378,7 +378,6 @@ FITTED: dict[str, Fit] = {
     ),
     "LightGBM of a frame": of_frame,
     "linear": from_fitted(LinearRegression()),
-    "linear, 300 labelled": from_fitted(LinearRegression(), n_labelled=300),
 }
 ROWS: dict[str, Fit] = {
     "whole weights, forest": forest_fit(rows={"sample_weight": WHOLE}),

@@ -17,15 +17,13 @@ Each run leaves a line in the file and prints one; runs that the file already ha
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.cases import CASES, P
-from benchmarks.lines import Record, fill, read
+from benchmarks.lines import Record, run_parts
 from shaff import ShapleyEffects
 from shaff._util.statistics import symmetric
 from shaff._util.typing import BoolArray, FloatArray
@@ -173,17 +171,7 @@ def report(records: list[Record]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--seeds", nargs=2, type=int, default=(0, 5))
-    parser.add_argument("--out", type=Path, default=Path("interactions.jsonl"))
-    parser.add_argument("--report", type=Path)
-    given = parser.parse_args()
-    if given.report is None:
-        for part in given.parts:
-            some = [{"part": part, **key} for key in keys(part, range(*given.seeds))]
-            fill(given.out, some, run)
-    report(read(given.report or given.out))
+    run_parts(__doc__, PARTS, keys, run, report, out="interactions.jsonl", seeds=5)
 
 
 if __name__ == "__main__":

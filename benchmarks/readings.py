@@ -1,12 +1,20 @@
-"""Which readings of Table 4 give the paper's errors where ours are far from them?
+"""What the paper's words can mean, and what each reading does to the errors.
 
-Run as ``python -m benchmarks.readings``: one draw of each experiment. For pIS/TreeSHAP the price
-of a subset changes, for pMC/Projected-RF the weights of the least squares. The first reading of
-each is shaff's definition, no other is.
+    python -m benchmarks.readings                          # Table 4: one draw of each experiment
+    python -m benchmarks.readings words [--seeds 10] [--trees 500]
+
+The first looks for readings of Table 4 that give the paper's errors where ours are far from them:
+for pIS/TreeSHAP the value of a subset changes, for pMC/Projected-RF the weights of the least
+squares. The second runs SHAFF with each reading that is an option of shaff (`ForestPaths`,
+`ForestValues`, the forest's own settings). The first reading of each is shaff's, no other is.
 """
 
-import numpy as np
+import argparse
 
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from shaff import ForestPaths, ForestValues, ShapleyEffects
 from shaff.data.problem import Problem
 from shaff.datasets import experiment_1a, experiment_2
 from shaff.designs.forest_paths import ForestPathsDesign, path_subsets
@@ -88,7 +96,62 @@ def error(experiment, solved):
     return np.abs(solved.effects - experiment.effects).sum()
 
 
+def words(n_trees):
+    """Readings of the paper's words, by name: settings of `ShapleyEffects.as_published`."""
+    forest = paper_forest(n_trees)
+    draws = {"n_draws": N_DRAWS, "paired_weights": "published"}
+    ranger = RandomForestRegressor(n_trees, max_features="sqrt", min_samples_split=6)
+    return {
+        "as published": {"estimator": forest},
+        "a set: each subset once": {"estimator": forest,
+                                    "design": ForestPaths(**draws, repeats="once")},
+        "weights of pairs": {"estimator": forest, "design": ForestPaths(N_DRAWS)},
+        "stop before a level": {"estimator": ForestValues(forest, error="plain", stop="level")},
+        "trees split down to single rows, cells of 5": {
+            "estimator": ForestValues(RandomForestRegressor(n_trees, max_features=1 / 3),
+                                      error="plain", min_node_size=5)},
+        "ranger's defaults: mtry = root of p, nodes of 6 are split": {
+            "estimator": ForestValues(ranger, error="plain", min_node_size=5)},
+    }  # fmt: skip
+
+
+def words_errors(n_trees, seeds):
+    """Mean error and v(all) of each reading, on the same data."""
+    for name, make, n in (("1a", experiment_1a, 1000), ("2", experiment_2, 2000)):
+        for label, settings in words(n_trees).items():
+            found = [one_word(make(n, seed), settings, seed) for seed in range(seeds)]
+            errors, explained = np.array(found).T
+            spread = errors.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
+            yield name, n, label, errors.mean(), spread, explained.mean()
+
+
+def one_word(data, settings, seed):
+    design = ForestPaths(N_DRAWS, "published")
+    est = ShapleyEffects.as_published(**{"design": design, **settings}, random_state=seed)
+    result = est.fit(data.X, data.y).result_
+    return np.abs(result.effects - data.effects).sum(), result.explained_variance
+
+
+def show_words(n_trees, seeds):
+    print("| experiment | rows | reading | error | v(all) |\n|---|---|---|---|---|")
+    for name, n, label, error, spread, explained in words_errors(n_trees, seeds):
+        print(f"| {name} | {n} | {label} | {error:.3f} ± {spread:.3f} | {explained:.3f} |",
+              flush=True)  # fmt: skip
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", nargs="?", choices=("table-4", "words"), default="table-4")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--trees", type=int, default=500)
+    given = parser.parse_args()
+    if given.part == "words":
+        show_words(given.trees, given.seeds)
+    else:
+        show_table_4()
+
+
+def show_table_4():
     print("| Table 4 | reading | experiment | error | paper |\n|---|---|---|---|---|")
     for name, experiment in (("1a", experiment_1a(2000, SEED)), ("2", experiment_2(4000, SEED))):
         for row, errors, printed in (

@@ -23,11 +23,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_wine
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import permutation_importance
 
+from benchmarks import front
 from benchmarks.browser import chromium
-from shaff import EffectsResult, ShapleyEffects
+from shaff import EffectsResult, MinimalSetSelector, ShapleyEffects
 from shaff.datasets import experiment_2, load_diabetes
 from shaff.show.plots import EffectsDisplay, InteractionsDisplay, make_display
+from shaff.show.plots.display import (
+    BLUE,
+    INK,
+    PALE,
+    dress_rows,
+    matplotlib_module,
+    set_title,
+)
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 NUMBERS = "numbers.json"
@@ -53,6 +64,14 @@ OTHER_PICTURES = {
     "plot-waterfall": "demo",
     "plot-local-dependence": "demo",
     "plot-interactions": "interactions",
+    "plot-path": "demo",
+    "measures": "proxies",
+    "front": "copies",
+}
+ORDER = [["age", "sex"], ["bmi"], ["pressure"]]
+GROUPS = {
+    "home": {"size": ["area", "rooms"], "place": ["x"]},
+    "owner": {"age": ["age"], "income": ["income"]},
 }
 # Effects of a fit that are kept: those that its pictures show.
 MOST_NUMBERS = 20
@@ -64,6 +83,8 @@ PLOTS = {
     "plot-convergence": ("demo", "convergence", {}),
     "plot-classes": ("classes", "outputs", {"max_inputs": 8}),
     "plot-300": ("many", "effects", {}),
+    "plot-order": ("order", "effects", {}),
+    "plot-hierarchy": ("hierarchy", "effects", {}),
 }
 
 
@@ -98,7 +119,64 @@ def fits() -> dict[str, Fit]:
         "many": (ShapleyEffects(**forest, n_subsets=200), *blocks(600, 60, 5)),
         "classes": (ShapleyEffects(**forest), wine.data, cultivar.rename("cultivar")),
         "interactions": (ShapleyEffects("boosting", random_state=0), *interacting()),
+        "order": (ShapleyEffects("smooth", random_state=0, order=ORDER), *people()),
+        "hierarchy": (ShapleyEffects("smooth", random_state=0, groups=GROUPS), *houses()),
+        "proxies": (ShapleyEffects(random_state=0), *proxies()),
+        "copies": (ShapleyEffects(random_state=0), *front.table(1000, 0)),
     }
+
+
+def people() -> tuple[pd.DataFrame, pd.Series]:
+    """Age acts on bmi, and bmi on pressure: the data of the page on orders."""
+    age, sex, own, rest, noise = np.random.default_rng(0).standard_normal((5, 800))
+    bmi = 0.7 * age + 0.7 * own
+    pressure = 0.6 * bmi + 0.8 * rest
+    table = pd.DataFrame({"age": age, "sex": sex, "bmi": bmi, "pressure": pressure})
+    return table, pd.Series(bmi + pressure + 0.5 * sex + 0.5 * noise, name="risk")
+
+
+def houses() -> tuple[pd.DataFrame, pd.Series]:
+    """Homes and their owners: the data of the page on hierarchies."""
+    rng = np.random.default_rng(0)
+    names = ["area", "rooms", "x", "age", "income", "year"]
+    X = pd.DataFrame(rng.standard_normal((600, 6)), columns=names)
+    X["rooms"] += X["area"]
+    X["income"] += X["age"]
+    y = X["area"] + 0.5 * X["x"] * X["income"] + 0.5 * X["age"] + 0.3 * X["year"]
+    return X, (y + 0.3 * rng.standard_normal(600)).rename("price")
+
+
+def proxies() -> tuple[pd.DataFrame, pd.Series]:
+    """A cause and two proxies of it: the data of the page on measures."""
+    cause, a, b, other, noise = np.random.default_rng(0).standard_normal((5, 1000))
+    X = pd.DataFrame({"cause": cause, "near": 0.95 * cause + 0.3 * a, "far": 0.7 * cause + 0.7 * b,
+                      "other": other})  # fmt: skip
+    return X, pd.Series(cause + 0.7 * other + 0.5 * noise, name="y")
+
+
+def draw_measures(fitted: ShapleyEffects, X: pd.DataFrame, y: pd.Series, path: Path) -> None:
+    """Draw five measures of the same inputs side by side."""
+    result, pyplot = fitted.result_, matplotlib_module("pyplot")
+    forest = RandomForestRegressor(200, min_samples_leaf=5, random_state=0).fit(X[:700], y[:700])
+    moved = permutation_importance(forest, X[700:], y[700:], n_repeats=10, random_state=0)
+    measures = {
+        "alone\n(first-order)": result.first_order,
+        "fair share\n(Shapley)": result.effects,
+        "irreplaceable\n(total)": result.total,
+        "carried by it\n(PME)": fitted.proportional_marginal_effects().effects,
+        "shuffled, by a forest\n(permutation)": moved.importances_mean,
+    }
+    figure, panels = pyplot.subplots(1, 5, figsize=(9.5, 2.3), layout="constrained", sharex=True)
+    for panel, (title, values) in zip(panels, measures.items(), strict=True):
+        is_shapley_like = "Shapley" in title or "PME" in title
+        color = BLUE if is_shapley_like else PALE
+        panel.barh(range(len(values)), np.maximum(values, 0), height=0.68, color=color, zorder=2)
+        dress_rows(panel, list(X.columns) if panel is panels[0] else [""] * len(values))
+        set_title(panel, title)
+        panel.title.set_fontsize(9)
+    panels[2].set_xlabel("dark: sums to what all inputs explain", fontsize=9, color=INK)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
 
 
 def interacting() -> tuple[pd.DataFrame, pd.Series]:
@@ -197,6 +275,9 @@ def main() -> None:
     found = fitted["interactions"].interactions()
     InteractionsDisplay.from_result(found).save(into / "plot-interactions.png")
     draw_rows(fitted["demo"], into)
+    MinimalSetSelector(random_state=0).fit(*diabetes()).plot().save(into / "plot-path.png")
+    draw_measures(fitted["proxies"], *proxies(), into / "measures.png")
+    front.draw(front.measured(1000, 0), into / "front.png")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         shoot_reports(browser, made, Path(folder), into)
         shoot_html(browser, notebook(made["demo"]), into / "notebook.png", 760)

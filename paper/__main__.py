@@ -10,6 +10,7 @@ from typing import Any
 
 from paper.command import reproduce
 from paper.plan import FULL, QUICK
+from paper.study import PARTS
 from shaff.errors import UserError
 
 
@@ -25,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m paper", description="Reproduce the tables and figures of the SHAFF paper."
     )
     parser.add_argument("--quick", action="store_true", help="small sizes: minutes, not hours")
+    parser.add_argument("--only", choices=PARTS, help="one part of the study")
     parser.add_argument(
         "--output",
         type=Path,
@@ -54,7 +56,14 @@ def main(words: Sequence[str] | None = None) -> None:
     study = (QUICK if asked.quick else FULL).limited(asked.repetitions, asked.trees, asked.seed)
     seconds = None if asked.minutes is None else 60 * asked.minutes
     try:
-        tables = reproduce(study, asked.output, n_jobs=asked.jobs, seconds=seconds, tell=_tell)
+        tables = reproduce(
+            study,
+            asked.output,
+            only=asked.only,
+            n_jobs=asked.jobs,
+            seconds=seconds,
+            tell=_tell,
+        )
     except UserError as error:
         raise SystemExit(f"Error: {error}") from None
     print(tables)

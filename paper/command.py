@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from paper.figures import convergence_figure, experiment_figure
+from paper.figures import convergence_figure, experiment_figure, projection_figure
 from paper.plan import Study
 from paper.report import page, tables_text
 from paper.results import Results
 from paper.runs import RunStore
-from paper.study import Tell, all_tasks, run_tasks
+from paper.study import Tell, chosen_tasks, run_tasks
 from paper.tables import FIGURES
 from shaff._util.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def reproduce(
     study: Study,
     output: Path,
     *,
+    only: str | None = None,
     n_jobs: int | None = None,
     seconds: float | None = None,
     tell: Tell | None = None,
@@ -29,6 +34,8 @@ def reproduce(
     study : Study
     output : Path
         A folder. The runs in its ``paper/runs.json`` are not run again.
+    only : str or None, default=None
+        A part of the study, by name; None runs all of it.
     n_jobs : int, optional
         Number of runs at a time.
     seconds : float or None, default=None
@@ -37,7 +44,7 @@ def reproduce(
         Called after each run, as ``tell(task, run, n_left)``.
     """
     store = RunStore(output / "paper" / "runs.json")
-    run_tasks(all_tasks(study), store, n_jobs=n_jobs, seconds=seconds, tell=tell)
+    run_tasks(chosen_tasks(study, only), store, n_jobs=n_jobs, seconds=seconds, tell=tell)
     results = Results(study, store)
     write_page(results, output)
     return tables_text(results)
@@ -45,7 +52,8 @@ def reproduce(
 
 def write_page(results: Results, output: Path) -> None:
     """Write the figures and the page of all runs so far."""
-    figures = {f"experiment-{name}.png": experiment_figure(results, name) for name in FIGURES}
+    figures: dict[str, Figure | None] = {"projection.png": projection_figure()}
+    figures |= {f"experiment-{name}.png": experiment_figure(results, name) for name in FIGURES}
     figures["convergence.png"] = convergence_figure(results)
     drawn = {f"paper/{name}": figure for name, figure in figures.items() if figure is not None}
     (output / "paper").mkdir(parents=True, exist_ok=True)

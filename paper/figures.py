@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
 from paper.results import CONVERGENCE_EXPERIMENTS, Results
 from paper.systems import draw_experiment
@@ -20,6 +21,8 @@ _INK, _GRID, _TRUTH = "#333333", "#dddddd", "#d62728"
 _BOX = "#4c78a8"
 # A box needs quartiles: fewer repetitions are drawn as points.
 FEWEST_FOR_BOXES = 5
+# Of experiment 1b the first variables: the other 80 are dummies.
+MOST_SHOWN = 20
 _LINES = {"SHAFF": "#f58518", "shaff, defaults": _BOX}
 
 
@@ -44,8 +47,11 @@ def effects_figure(
     >>> len(figure.axes)
     1
     """
+    shown = min(len(names), MOST_SHOWN)
+    estimates = {label: effects[:, :shown] for label, effects in estimates.items()}
+    truth, names = truth[:shown], names[:shown]
     figure, axes = _panels(len(estimates), 1, (8.0, 1.6 * len(estimates) + 0.9))
-    positions = np.arange(1, len(names) + 1)
+    positions = np.arange(1, shown + 1)
     for ax, (label, effects) in zip(axes, estimates.items(), strict=True):
         _boxes(ax, effects, positions)
         ax.plot(positions, truth, "x", color=_TRUTH, markersize=7, markeredgewidth=1.8,
@@ -59,6 +65,54 @@ def effects_figure(
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=_INK)
     figure.supylabel("Shapley effect (share of the variance of y)", fontsize=9, color=_INK)
     return figure
+
+
+def projection_figure() -> Figure:
+    """Figure 1 of the paper from a real tree: its partition, and the projection on X1.
+
+    All splits on X1 cut the projected line, whatever splits on X2 are above them.
+
+    Examples
+    --------
+    >>> from paper.figures import projection_figure
+    >>> len(projection_figure().axes)
+    2
+    """
+    from matplotlib.figure import Figure
+
+    rng = np.random.default_rng(4)
+    X = rng.uniform(size=(300, 2))
+    y = 2 * (X[:, 0] > 0.6) * (X[:, 1] > 0.4) + (X[:, 1] > 0.7) * (X[:, 0] < 0.3) - X[:, 0]
+    tree = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=20, random_state=0).fit(X, y)
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    whole, line = figure.subplots(1, 2)
+    cuts = sorted(_draw_cells(whole, tree.tree_, 0, (0.0, 1.0, 0.0, 1.0)))
+    whole.set_title("the tree's partition", loc="left", fontsize=10, color=_INK)
+    line.set_title("projected on X1: every cut of X1 counts", loc="left", fontsize=10, color=_INK)
+    for ax in (whole, line):
+        ax.plot(*X.T, ".", color="#b8c4d0", markersize=3, zorder=1)
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="X1", ylabel="X2")
+    line.vlines(cuts, 0, 1, color=_TRUTH, linewidth=2)
+    return figure
+
+
+def _draw_cells(
+    ax: Axes, tree: Any, node: int, box: tuple[float, float, float, float]
+) -> list[float]:
+    """Draw the cuts below a node inside its box, and return those of X1."""
+    if tree.feature[node] < 0:
+        return []
+    cut, (left, right, low, high) = float(tree.threshold[node]), box
+    if tree.feature[node] == 0:
+        ax.vlines(cut, low, high, color=_TRUTH, linewidth=2)
+        boxes = (left, cut, low, high), (cut, right, low, high)
+    else:
+        ax.hlines(cut, left, right, color=_BOX, linewidth=2)
+        boxes = (left, right, low, cut), (left, right, cut, high)
+    children = (tree.children_left[node], tree.children_right[node])
+    below = [c for child, part in zip(children, boxes, strict=True)
+             for c in _draw_cells(ax, tree, child, part)]  # fmt: skip
+    return [*below, cut] if tree.feature[node] == 0 else below
 
 
 def _boxes(ax: Axes, effects: FloatArray, positions: Any) -> None:

@@ -8,24 +8,28 @@ from math import inf
 
 import numpy as np
 
-from paper.claims import CLAIMS, FAR, HALF, MUCH_LOWER, NEAR_ZERO, SIMILAR
+from paper.claims import CLAIMS, FAR, HALF, SIMILAR
 from paper.growth import growth_markdown
 from paper.plan import RETRAINED, Effort, Study
 from paper.results import Results
 from paper.runs import Run
 from paper.study import all_tasks
 from paper.systems import draw_experiment
-from paper.tables import FIGURES, TABLES, PaperTable, Row
+from paper.tables import FIGURES, STATE_OF_THE_ART, TABLES, PaperTable, Row
+from paper.theorem import theorem_markdown
 from shaff._version import __version__
 
 _CLAIMS_REMARK = (
     "Errors are means of the repetitions in brackets, of both systems on the same data and in the "
-    "same sizes; ± is the standard error of their difference. *Holds* and *does not hold* stand "
-    "where a t-test over the repetitions says so at 5 %; one repetition decides nothing. Of "
-    f"errors, *competitive* and *as efficient* are taken to mean less than {SIMILAR:g} times the "
-    f"other, *halves* less than {HALF:g} times and *much stronger* more than {FAR:g} times; of "
-    f"effects, *near 0* means less than {NEAR_ZERO:g} and *much less important* less than "
-    f"{MUCH_LOWER:g} times the others."
+    "same sizes; the trees are the paper's 500 or, if more repetitions were run with them, 100. "
+    "± is the standard error of the difference. *Holds* and *not reproduced* stand "
+    "where a t-test over the repetitions says so at 5 %; *not decided* where our repetitions "
+    "are too few; a claim about several effects holds if each of its comparisons does, groups of "
+    "variables with equal exact effects being compared by their means. Words are the "
+    "paper's: *significantly* is a test, *overestimates* a sign. Of errors, *competitive* "
+    "and *as efficient* are taken to mean less "
+    f"than {SIMILAR:g} times the other, *divided by two* less than {HALF:g} times and *much "
+    f"stronger* more than {FAR:g} times."
 )
 
 
@@ -41,8 +45,8 @@ def table_markdown(table: PaperTable, results: Results) -> str:
     >>> from paper.runs import RunStore
     >>> from paper.tables import NUMBER_OF_SUBSETS
     >>> store = RunStore(pathlib.Path(tempfile.mkdtemp()) / "runs.json")
-    >>> print(table_markdown(NUMBER_OF_SUBSETS, Results(QUICK, store)).splitlines()[-2])
-    | K = 3000 | no run | 0.21 |
+    >>> print(table_markdown(NUMBER_OF_SUBSETS, Results(QUICK, store)).splitlines()[2])
+    | K = 10 | no run | 0.67 |
     """
     header = ["", *(f"{name}, ours | {name}, paper" for name in table.experiments)]
     body = [
@@ -98,7 +102,7 @@ def convergence_markdown(results: Results) -> str:
 
 def claims_markdown(results: Results) -> str:
     """The paper's claims, each with our verdict."""
-    words = {True: "holds", False: "**does not hold**", None: "not decided"}
+    words = {True: "holds", False: "**not reproduced**", None: "not decided"}
     body = []
     for claim in CLAIMS:
         verdict = claim.check(results)
@@ -109,14 +113,14 @@ def claims_markdown(results: Results) -> str:
 
 def settings_markdown(study: Study) -> str:
     """What was run, in sentences."""
-    retrained = ", ".join(
-        row.label for table in TABLES for row in table.rows if row.system in RETRAINED
-    )
+    rows = (row for table in TABLES for row in table.rows if row.system in RETRAINED)
+    retrained = ", ".join(row.label for row in rows)
     lines = [
-        f"- Systems with one model: {_effort(study.one_model, study)}.",
+        f"- SHAFF and the defaults: {_effort(study.published, study)}.",
+        f"- Other systems with one model: {_effort(study.one_model, study)}.",
         f"- Systems that fit a forest for every subset ({retrained}): "
         f"{_effort(study.retrained, study)}.",
-        f"- SHAFF with more trees: {_effort(study.more_trees, study)}.",
+        f"- SHAFF with fewer trees: {_effort(study.fewer_trees, study)}.",
         f"- SAGE with more subsets: {_effort(study.more_subsets, study)}.",
         f"- Convergence: {_effort(study.convergence, study)}.",
         f"- Times of Table 2: {_effort(study.growth, study)}.",
@@ -139,9 +143,21 @@ def _effort(effort: Effort, study: Study) -> str:
     return ", ".join([planned, *limits])
 
 
+def systems_markdown() -> str:
+    """Table 1 of the paper, and what its systems are called here."""
+    body = [
+        [*words, ", ".join(f'`preset("{name}")`' for name in names) or "`as_published()`"]
+        for *words, names in STATE_OF_THE_ART
+    ]
+    header = ["", "model", "local or global", "subset sampling", "conditional expectations", "here"]
+    return _markdown(header, body, len(header))
+
+
 def tables_text(results: Results) -> str:
     """All tables, each under its title."""
     parts = [
+        "## Table 1: Shapley algorithms",
+        systems_markdown(),
         "## Table 2: time as it grows",
         growth_markdown(results.study, results.store),
     ]
@@ -153,6 +169,10 @@ def tables_text(results: Results) -> str:
             effects_markdown(results, experiment),
         ]
     parts += ["## Error by the number of rows", convergence_markdown(results)]
+    parts += [
+        "## The theorem: n, M and K grow together",
+        theorem_markdown(results.study, results.store),
+    ]
     parts += ["## The paper's claims", _CLAIMS_REMARK, claims_markdown(results)]
     return "\n\n".join(parts)
 
@@ -186,6 +206,8 @@ def _cost(results: Results) -> str:
 def _caption(image: str) -> str:
     """What a picture shows, for those who cannot see it."""
     name = image.rpartition("/")[2].removesuffix(".png")
+    if name == "projection":
+        return "A tree's partition of two variables, and its projection on the first"
     if name == "convergence":
         return "Error of SHAFF and of the defaults against the number of rows"
     return f"Box plots of the effects in {name.replace('-', ' ')}, with the exact effects"

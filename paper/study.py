@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 
 from joblib import Parallel, delayed
@@ -18,6 +19,7 @@ from paper.results import (
 from paper.runs import Run, RunStore, Task
 from paper.systems import run_task
 from paper.tables import FIGURES, TABLES, PaperTable
+from paper.theorem import theorem_tasks
 from shaff._util.threads import one_thread
 
 Tell = Callable[[Task, Run, int], None]
@@ -32,6 +34,10 @@ def table_tasks(study: Study, tables: Iterable[PaperTable] = TABLES) -> list[Tas
         for experiment in table.experiments
     )
     return [task for cell in cells for task in cell]
+
+
+def _one_table(table: PaperTable, study: Study) -> list[Task]:
+    return table_tasks(study, [table])
 
 
 def figure_tasks(study: Study) -> list[Task]:
@@ -50,6 +56,13 @@ def figure_tasks(study: Study) -> list[Task]:
     return [task for tasks in (*boxes, *lines) for task in tasks]
 
 
+def chosen_tasks(study: Study, only: str | None = None) -> list[Task]:
+    """Return the tasks of the whole study, or of one part of it: a name of `PARTS`."""
+    if only is None:
+        return all_tasks(study)
+    return sorted(dict.fromkeys(PARTS[only](study)), key=_turn)
+
+
 def all_tasks(study: Study) -> list[Task]:
     """Return all tasks, each once: first repetitions first, retrained systems at the end.
 
@@ -64,8 +77,17 @@ def all_tasks(study: Study) -> list[Task]:
     >>> tasks[0].seed, len(set(tasks)) == len(tasks)
     (0, True)
     """
-    tasks = dict.fromkeys([*table_tasks(study), *figure_tasks(study), *growth_tasks(study)])
-    return sorted(tasks, key=_turn)
+    parts = (table_tasks(study), figure_tasks(study), growth_tasks(study), theorem_tasks(study))
+    return sorted(dict.fromkeys(task for part in parts for task in part), key=_turn)
+
+
+# Parts of the study by name, for ``--only``.
+PARTS: dict[str, Callable[[Study], list[Task]]] = {
+    "table-2": growth_tasks,
+    **{table.name: partial(_one_table, table) for table in TABLES},
+    "figures": figure_tasks,
+    "theorem": theorem_tasks,
+}
 
 
 def _turn(task: Task) -> tuple[bool, bool, int, int]:

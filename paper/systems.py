@@ -10,9 +10,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from paper.runs import Run, Task
-from shaff._util.typing import FloatArray
-from shaff.data.problem import Problem
-from shaff.data.table import read_table
+from paper.theorem import theorem_experiment, theorem_system
 from shaff.datasets import (
     COEFFICIENTS,
     NOISE_SHARE,
@@ -27,7 +25,7 @@ from shaff.estimator import ShapleyEffects
 from shaff.fitting.presets import PRESETS
 from shaff.trees.kinds import paper_forest
 from shaff.values.published.systems import SYSTEMS as VALUE_FUNCTIONS
-from shaff.values.published.systems import PublishedValues, find_values, order_levels
+from shaff.values.published.systems import PublishedValues, find_values
 
 EXPERIMENTS: dict[str, Callable[[int, int], Experiment]] = {
     "1a": experiment_1a,
@@ -112,15 +110,20 @@ def run_task(task: Task) -> Run:
     (15, True)
     """
     experiment = draw_experiment(task)
+    if task.experiment == "theorem":
+        return _run(theorem_system(task), task, experiment)
     forest = paper_forest(task.n_trees)
     if task.experiment == "1b":
         forest.set_params(max_features=1.0)
-    model = SYSTEMS[task.system](forest, task.n_subsets).set_params(random_state=task.seed)
-    X = _ordered(experiment) if task.system == "shaff_published" else experiment.X
+    return _run(SYSTEMS[task.system](forest, task.n_subsets), task, experiment)
+
+
+def _run(model: ShapleyEffects, task: Task, experiment: Experiment) -> Run:
+    model = model.set_params(random_state=task.seed)
     for name in VALUE_FUNCTIONS:
         find_values(name)  # imported before the clock starts
     start = process_time()
-    result = model.fit(X, experiment.y).result_
+    result = model.fit(experiment.X, experiment.y).result_
     seconds = process_time() - start
     error = float(np.abs(result.effects - experiment.effects).sum())
     effects = [float(effect) for effect in result.effects]
@@ -129,6 +132,8 @@ def run_task(task: Task) -> Run:
 
 def draw_experiment(task: Task) -> Experiment:
     """The data of a task: an experiment of the paper, or ``p=...`` columns to measure time on."""
+    if task.experiment == "theorem":
+        return theorem_experiment(task.n_rows, task.seed)
     if task.experiment in EXPERIMENTS:
         return EXPERIMENTS[task.experiment](task.n_rows, task.seed)
     return linear_experiment(task.n_rows, int(task.experiment.removeprefix("p=")), task.seed)
@@ -151,10 +156,3 @@ def linear_experiment(n: int, p: int, seed: int) -> Experiment:
     noise = np.sqrt(beta @ beta * NOISE_SHARE / (1 - NOISE_SHARE)) * rng.standard_normal(n)
     names = tuple(f"X{j + 1}" for j in range(p))
     return Experiment(X, X @ beta + noise, effects, names, lambda masks: masks @ effects)
-
-
-def _ordered(experiment: Experiment) -> FloatArray:
-    """Factors as the paper's software reads them; the presets do this themselves."""
-    table = read_table(experiment.X)
-    problem = Problem.of(table.X, experiment.y, categorical=table.categorical)
-    return order_levels(problem).X

@@ -56,7 +56,7 @@ def test_the_joint_effects_are_means_of_those_of_the_outputs(data, estimator):
     X, labels = data
     result = ShapleyEffects(estimator, random_state=0).fit(X, labels).result_
     indicators = np.column_stack([labels == name for name in result.per_output]).astype(float)
-    variance = Outcome.of(indicators).output_variances
+    variance = Outcome.of(indicators).output_constants
     mean = variance @ np.array(list(result.per_output.values())) / variance.sum()
     np.testing.assert_allclose(mean, result.effects, atol=0.02)  # but for the sign constraint
     assert load_result(result.to_json()).per_output.keys() == result.per_output.keys()
@@ -70,7 +70,7 @@ def test_values_by_output_are_those_of_the_output_alone(data):
     joint = ProjectedBoosting(Problem.of(X, y, random_state=0), **settings)
     evaluated = joint.values(subsets)
     residual = y - joint.predict(subsets)
-    variance = joint.outcome.output_variances
+    variance = joint.outcome.output_constants
     expected = 1 - (residual**2).mean(axis=1) / variance
     expected[3] = 0.0
     np.testing.assert_allclose(expected @ variance / variance.sum(), evaluated.plain, atol=1e-10)

@@ -102,6 +102,21 @@ def test_json_on_the_standard_output_is_alone(run, csv_file):
     assert load_result(out).names[0] == "Age"
 
 
+def test_markdown_of_a_result(run, csv_file, tmp_path):
+    words = ["explain", csv_file, "--target", "price", "--estimator", "smooth"]
+    code, out, err = run(*words, "--markdown", "-", "--json", tmp_path / "r.json")
+    assert (code, err) == (0, "")
+    assert out == load_result(tmp_path / "r.json").to_markdown()
+    assert run("show", tmp_path / "r.json", "--markdown", tmp_path / "r.md")[0] == 0
+    assert (tmp_path / "r.md").read_text("utf-8") == out
+    assert "shaff explain data.csv --target price --estimator smooth" in out
+
+
+def test_only_one_result_has_the_standard_output(fails, csv_file):
+    said = fails("explain", csv_file, "--target", "price", "--markdown", "-", "--csv", "-")
+    assert "only one of them can have the standard output" in said
+
+
 QUICK = {"estimator": "smooth", "n_subsets": 6}
 QUICK_WORDS = ["--estimator", "smooth", "--subsets", "6", "--json", "-"]
 
@@ -180,7 +195,7 @@ def test_saved_row_numbers_and_empty_columns_are_left_out(run, asked):
 def test_nothing_is_overwritten_unless_told(run, fails, asked, tmp_path):
     words = ["explain", "asked.csv", "--target", "price", "--only", "Age", *QUICK_WORDS[:4]]
     (tmp_path / "r.json").write_text("mine")
-    assert "--json: r.json is there already" in fails(*words, "--json", "r.json")
+    assert "--json: r.json already exists" in fails(*words, "--json", "r.json")
     assert (tmp_path / "r.json").read_text() == "mine"
     assert run(*words, "--json", "r.json", "--force")[0] == 0
     assert load_result("r.json").names == ("Age",)
@@ -196,6 +211,33 @@ def test_a_saved_result_is_shown(run, asked, tmp_path):
     assert shown.partition("Saved")[0] == table.partition("Saved")[0]
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_saved_results_are_compared(run, fails, asked, tmp_path):
+    words = ["explain", "asked.csv", "--target", "price", *QUICK_WORDS[:4]]
+    run(*words, "--only", "Age,b", "--json", "then.json")
+    run(*words, "--only", "Age", "--json", "now.json")
+    files = ["--json", "c.json", "--csv", "c.csv", "--plot", "c.png", "--html", "c.html"]
+    code, shown, err = run("compare", "then.json", "now.json", "--units", "share", *files)
+    assert (code, err) == (0, "")
+    assert "Shares of the variance, now minus then" in shown
+    assert "In units of the variance" not in shown
+    assert "'b'" in shown
+    assert "do not keep what each row did" in shown
+    found = load_result("c.json")
+    assert found.labels == ("then", "now")
+    assert "effect_then,effect_now,difference" in (tmp_path / "c.csv").read_text("utf-8")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert "now minus then" in (tmp_path / "c.html").read_text("utf-8")
+    _, narrow, _ = run("compare", "then.json", "now.json", "--labels", "A, B", "--level", "0.5")
+    assert "B minus A" in narrow
+    assert "50 % interval" in narrow
+    assert "there is no file no.json" in fails("compare", "then.json", "no.json")
+    assert "compare takes effects" in fails("compare", "then.json", "c.json")
+    assert "--labels: give two names" in fails("compare", "then.json", "now.json", "--labels", "A")
+    assert "no level" in fails("compare", "then.json", "now.json", "--level", "95")
+    assert "different names" in fails("compare", "then.json", "then.json")
+    assert "is what is to be read" in fails("compare", "then.json", "now.json", "--csv", "now.json")
 
 
 def test_spreadsheets_run_no_names(run, frame, tmp_path, monkeypatch):
@@ -508,3 +550,6 @@ def test_demo_in_a_process_of_its_own(tmp_path):
     report = (tmp_path / "demo-output" / "report.html").read_text(encoding="utf-8")
     assert "shaff demo" in report
     assert any("A linear model is enough here" in note for note in result.notes)
+    table = pl.read_csv(tmp_path / "demo-output" / "diabetes.csv")
+    assert table.columns == [*result.names, "disease progression"]
+    assert table.height == 442

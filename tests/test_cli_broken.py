@@ -1,20 +1,22 @@
 """Whatever is wrong on the command line: one line, exit code 2, and no file more than before."""
 
 import gzip
+import os
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
+import zstandard
 
 from shaff.cli import main
+from shaff.data.sources import databases
 
 N = 20
 TABLE = "x,z,y\n" + "".join(f"{i},{i % 3},{i * i}\n" for i in range(N))
@@ -92,6 +94,10 @@ FILES = [
     ("a.csv", "d,y\n" + "1/2/2021,1\n2/3/2021,2\n" * 9, "--dates day-first"),
     ("a.csv", "x,y\n" + "".join(f"{i},id{i}\n" for i in range(N)), "Classes must repeat"),
     ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)[:-20], "damaged or cut short"),
+    ("a.csv.zst", zstandard.compress(TABLE.encode())[:-20], "damaged or cut short"),
+    ("a.csv.zst", zstandard.compress(TABLE.encode())[:9] + bytes(40), "damaged or cut short"),
+    ("a.csv", "sep=é\n" + TABLE, "only a plain character such as ;"),
+    ("a.csv", "sep=\n" + TABLE, "only a plain character such as ;"),
     ("a.parquet", "PAR1 but no more", "cannot read a.parquet"),
     ("a.feather", "ARROW1 but no more", "cannot read a.feather"),
     ("a.jsonl", '{"x": 1, "y"\n', "cannot read a.jsonl"),
@@ -129,6 +135,7 @@ WORDS = [
     (["a.csv", "--row-groups", "y"], "--row-groups: 'y' is the target"),
     (["a.csv", "--weight", "w"], "--weight: no column is named 'w'"),
     (["a.csv", "--encoding", "klingon"], "'klingon' is no encoding"),
+    (["a.csv", "--encoding", "undefined"], "'undefined' is no encoding"),
     (["latin.csv", "--encoding", "utf-8"], "cannot read latin.csv as utf-8 text"),
     (["a.csv", "--query", "SELECT 1"], "--query is for files that end in"),
     (["a.csv", "--sheet", "one"], "--sheet is for files that end in"),
@@ -140,7 +147,7 @@ WORDS = [
     (["a.sqlite", "--query", "SELECT 1", "--table", "rows"], "name one of them"),
     (["a.duckdb", "--query", "SELECT * FROM 'a.csv'"], "cannot read a.duckdb"),
     (["a.duckdb"], "a.duckdb has no rows"),
-    (["a.csv", "--json", "there.json"], "there.json is there already: overwrite it by --force"),
+    (["a.csv", "--json", "there.json"], "there.json already exists; use --force to overwrite it"),
     (["a.csv", "--json", "a.csv", "--force"], "--json: a.csv is what is to be read"),
     (["a.csv", "--json", "r", "--csv", "r"], "two results cannot go to the same file"),
     (["a.csv", "--json", "-", "--csv", "-"], "only one of them"),
@@ -205,22 +212,115 @@ def test_debug_shows_where_an_error_comes_from(folder):
         main(["explain", "none.csv", "--target", "y", "--debug"])
 
 
-@pytest.mark.parametrize("data", ["-", "a.sqlite"])
-def test_ctrl_c_ends_reading_at_once(folder, data):
+def test_what_by_does_not_explain_is_refused(fails):
+    """Nothing is called saved that was not written."""
+    for words in (["--local", "1,2", "--local-output", "loc.csv"], ["--interactions"]):
+        out, err = fails("explain", "a.csv", "--target", "y", "--by", "z", *words)
+        assert out == ""
+        assert "--by explains segments: leave out --local and --interactions" in err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "target = " + "[" * 3000,
+        "seed = " + "9" * 5000,
+        "a." * 50_000 + "a = 1",
+        "a = " + "{a=" * 3000,
+    ],
+    ids=["nested", "digits", "dots", "tables"],
+)
+def test_settings_that_no_reader_likes(fails, content):
+    named("shaff.toml", content)
+    out, err = fails("explain", "a.csv", "--target", "y", "--config", "shaff.toml")
+    assert out == ""
+    assert "--config: shaff.toml is no" in err
+
+
+def test_the_standard_input_may_be_closed(fails, monkeypatch):
+    with open(os.devnull) as closed:
+        pass
+    for stream in (None, closed):
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert "the standard input: it is closed" in fails("explain", "-", "--target", "y")[1]
+
+
+# Ctrl-C and broken pipes -------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_a_query_at_once(fails, monkeypatch):
     endless = "WITH RECURSIVE c(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM c) SELECT y FROM c"
-    words = ["explain", data, "--target", "y", "--json", "r.json"]
-    words += [] if data == "-" else ["--query", endless]
+    connect = databases._connect_sqlite
+
+    def interrupted(path):
+        connection, errors = connect(path)
+        # SQLite asks now and then whether to go on: by then the query runs.
+        connection.set_progress_handler(lambda: signal.raise_signal(signal.SIGINT) or 0, 1000)
+        return connection, errors
+
+    monkeypatch.setattr(databases, "_connect_sqlite", interrupted)
+    words = ["explain", "a.sqlite", "--target", "y", "--query", endless, "--json", "r.json"]
+    assert fails(*words, code=130) == ("", "shaff: interrupted\n")
+
+
+def test_ctrl_c_ends_reading_of_the_standard_input(folder):
     before = contents(folder)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shaff", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    time.sleep(8)  # past the imports, on a busy machine too
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert err in ("", "shaff: interrupted\n")  # some versions of typer stay silent
+    with started("explain", "-", "--target", "y", "--json", "r.json") as process:
+        # More than a pipe holds: once it is written, the command has read some of it.
+        process.stdin.write("x,y\n" + "1,2\n" * 50_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=300) == 130
+        assert (process.stdout.read(), process.stderr.read()) == ("", "shaff: interrupted\n")
     assert contents(folder) == before
+
+
+# A program that is interrupted when it begins to import a module.
+AT_IMPORT = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    came = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r} and not self.came:
+            self.came = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("shaff", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["shaff.cli", "typer", "shaff.cli.commands", "numpy", "polars", "scipy", "sklearn"]
+)
+def test_ctrl_c_while_modules_are_imported(folder, module):
+    words = [sys.executable, "-c", AT_IMPORT.format(module=module), "explain", "a.csv"]
+    done = subprocess.run([*words, "--target", "y"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "shaff: interrupted\n")
+
+
+@contextmanager
+def started(*words):
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-m", "shaff", *words]
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        yield process
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "a.csv", "--target", "y", *QUICK, "--csv", "r.csv"],
+        ["explain", "a.csv", "--target", "y", *QUICK, "--json", "-", "--csv", "r.csv"],
+        ["--help"],
+    ],
+    ids=["table", "json", "help"],
+)
+def test_readers_who_have_enough_are_no_error(folder, words):
+    with started(*words) as process:
+        process.stdout.close()
+        assert process.wait(timeout=300) == 0
+        assert "Error" not in process.stderr.read()
+    assert (folder / "r.csv").exists() == ("r.csv" in words)

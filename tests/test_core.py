@@ -448,6 +448,7 @@ def test_the_kernel_has_a_name(monkeypatch, capsys):
     assert _core.kernel_name() in ("AVX2", "SSE2", "plain")
     monkeypatch.setenv("SHAFF_PORTABLE", "1")
     assert _core.kernel_name() in ("SSE2", "plain")
+    pytest.importorskip("typer")
     with pytest.raises(SystemExit) as stopped:
         main(["--version", "--verbose"])
     assert stopped.value.code == 0
@@ -478,6 +479,8 @@ def alarm():
     def ring(*_):
         raise AlarmError
 
+    if not hasattr(signal, "SIGALRM"):
+        pytest.skip("Windows has no alarm")
     before = signal.signal(signal.SIGALRM, ring)
     yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.setitimer(signal.ITIMER_REAL, 0)

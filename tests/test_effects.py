@@ -486,7 +486,8 @@ def test_the_data_are_not_changed(data):
     np.testing.assert_array_equal(y, kept[1])
 
 
-def test_verbose_0_is_silent_and_1_shows_a_bar(data, capfd):
+def test_verbose_0_is_silent_and_1_shows_a_bar(data, monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     quick(verbose=0).fit(*data)
     assert capfd.readouterr() == ("", "")
     quick(verbose=1).fit(*data)

@@ -12,6 +12,7 @@ from functools import cache, partial
 import engine_tasks
 import joblib
 import numpy as np
+import psutil
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
@@ -35,6 +36,8 @@ pytestmark = [
     pytest.mark.filterwarnings("default::FutureWarning"),
     pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning"),
 ]
+# Read when Ray is imported: its servers listen at the loopback address and at no other.
+ONLY_HERE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 SOME = Subsets.from_masks([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]])
 
 
@@ -76,11 +79,25 @@ def ray_cluster():
     engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     register_ray()
     try:
+        assert engine.util.get_node_ip_address() == "127.0.0.1"
+        assert listening() <= LOOPBACK
         yield
     finally:
         engine.shutdown()
 
 
+def listening():
+    """Addresses at which this process and those below it wait for others."""
+    here = psutil.Process()
+    sockets = [
+        socket
+        for process in (here, *here.children(recursive=True))
+        for socket in process.net_connections(kind="inet")
+    ]
+    return {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+
+
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 CLUSTERS = {"loky": no_cluster, "dask": dask_cluster, "ray": ray_cluster}
 
 
@@ -89,7 +106,7 @@ def engine(request):
     """A context in which tasks go to a cluster, which all tests of an engine share."""
     before = dict(os.environ)
     os.environ["PYTHONPATH"] = path_of_workers()
-    os.environ["RAY_AUTH_MODE"] = "disabled"
+    os.environ |= {"RAY_AUTH_MODE": "disabled", **ONLY_HERE}
     n_jobs = {} if request.param == "dask" else {"n_jobs": 2}
     try:
         with CLUSTERS[request.param]():

@@ -1,5 +1,6 @@
 """Long evaluations: checkpoints, interruption, progress."""
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from shaff import ShapleyEffects
 from shaff.errors import InputError, StorageError
-from shaff.fitting.checkpoint import FORMAT, Checkpoint, fingerprint
+from shaff.fitting.checkpoint import FORMAT, Checkpoint, _to_bytes, fingerprint
 from shaff.fitting.evaluator import CHUNK, Evaluator
 from shaff.protocols import Proposal, Values
 from shaff.subsets import Subsets
@@ -185,6 +186,75 @@ def test_damaged_files_are_priced_again(tmp_path, damage):
     assert again.v.tobytes() == whole.v.tobytes()
     evaluate(game, subsets, Checkpoint(tmp_path, b"a"))  # repaired
     assert game.asked == 30
+
+
+SUBSETS = some_subsets(30)
+GOOD = {"subsets": SUBSETS.masks(), "v": np.zeros(30), "with_rows": np.array(False)}
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"v": np.zeros(30)},
+        {**GOOD, "v": np.zeros(29)},
+        {**GOOD, "v": np.zeros((30, 2))},
+        {**GOOD, "v": np.array(["a"] * 30)},
+        {**GOOD, "subsets": np.zeros((30, 10))},
+        {**GOOD, "subsets": SUBSETS.masks()[:, :7]},
+        {**GOOD, "with_rows": np.zeros(3, dtype=bool)},
+        {**GOOD, "plain": np.zeros(3)},
+        {**GOOD, "newer": np.zeros(30)},
+    ],
+    ids=["none", "v", "short", "square", "text", "numbers", "players", "rows", "plain", "newer"],
+)
+def test_wrong_content_under_a_right_hash_is_evaluated_again(tmp_path, arrays):
+    wanted = evaluate(Counted(), SUBSETS, Checkpoint(tmp_path, b"a"))
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(_to_bytes(arrays))
+    game = Counted()
+    assert evaluate(game, SUBSETS, Checkpoint(tmp_path, b"a")).v.tobytes() == wanted.v.tobytes()
+    assert game.asked == 30
+
+
+def test_a_right_hash_of_no_arrays(tmp_path):
+    evaluate(Counted(), SUBSETS, Checkpoint(tmp_path, b"a"))
+    (file,) = tmp_path.iterdir()
+    for body in (b"", b"no arrays", b"PK\x03\x04 nor these"):
+        head = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
+        file.write_bytes(head + body)
+        game = Counted()
+        evaluate(game, SUBSETS, Checkpoint(tmp_path, b"a"))
+        assert game.asked == 30
+
+
+def test_saved_values_of_other_rows_are_forgotten(tmp_path):
+    half, checkpoint = SUBSETS[:20], Checkpoint(tmp_path, b"a")
+    other = {**GOOD, "subsets": half.masks(), "v": np.zeros(20), "with_rows": np.array(True),
+             "influences": np.zeros((20, 99), dtype=np.float32)}  # fmt: skip
+    evaluate(Counted(), half, checkpoint, influences=True)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(_to_bytes(other))
+    found = evaluate(Counted(), SUBSETS, Checkpoint(tmp_path, b"a"), influences=True)
+    assert (
+        found.influences.tobytes()
+        == Counted().values(SUBSETS, influences=True).influences.tobytes()
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs an endless device")
+def test_devices_and_pipes_are_no_checkpoints(tmp_path):
+    evaluate(Counted(), SUBSETS, Checkpoint(tmp_path, b"a"))
+    (file,) = tmp_path.iterdir()
+    for make in (lambda: file.symlink_to("/dev/zero"), lambda: os.mkfifo(file)):
+        file.unlink()
+        make()
+        game = Counted()
+        evaluate(game, SUBSETS[:29], Checkpoint(tmp_path, b"a"))
+        assert game.asked == 29
+        for part in tmp_path.iterdir():
+            if part != file:
+                part.unlink()
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

@@ -3,23 +3,17 @@
 import dataclasses
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
-from results import rich_result
+from results import KEPT, RESULTS
 
-from shaff import LocalEffects, ManyEffects
 from shaff.errors import InputError
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.results.files import load_result
-from shaff.results.interactions import Interactions
 
 READ_VERSIONS = EffectsResult._versions
-
-# A file of every format that was ever written: none of them is changed again.
-KEPT = sorted((Path(__file__).parent / "formats").glob("result-*.json"))
 
 
 def test_every_format_has_a_kept_file():
@@ -51,6 +45,18 @@ def test_what_a_format_lacks_is_none_and_the_report_does_without(version, tmp_pa
     assert "smoker" in result.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+def test_the_model_behind_an_outcome_is_kept_since_version_7():
+    assert load_result(KEPT[5]).through is None
+    first = load_result(KEPT[6]).summary().splitlines()[0]
+    assert "through the projected trees of RandomForestClassifier" in first
+
+
+def test_what_an_outcome_was_computed_from_is_kept_since_version_7():
+    assert load_result(KEPT[5]).outcome_details is load_result(KEPT[5]).variance_ratio is None
+    assert load_result(KEPT[6]).variance_ratio == 1.25
+    assert load_result(KEPT[6]).outcome_details.startswith("114 of 432 rows")
+
+
 def test_the_variance_of_the_outcome_is_kept_since_version_6():
     assert load_result(KEPT[4]).outcome_variance is load_result(KEPT[4]).held_out is None
     result = load_result(KEPT[5])
@@ -60,11 +66,29 @@ def test_the_variance_of_the_outcome_is_kept_since_version_6():
     assert result.held_out["auc"] == 0.8125
 
 
+def test_columns_are_recognised_since_version_7():
+    assert load_result(KEPT[5]).column_digests is None
+    assert load_result(KEPT[6]).column_digests["age"] == "00000000000000ff"
+
+
+def test_the_hash_of_the_data_is_kept_since_version_8():
+    assert load_result(KEPT[6]).data_hash is None
+    assert load_result(KEPT[7]).data_hash == "00112233445566778899aabbccddeeff"
+
+
+def test_layers_are_kept_since_version_7():
+    assert load_result(KEPT[5]).layers == ()
+    assert load_result(KEPT[6]).layers == (("age",), ("bmi", "smoker"))
+    assert load_result(KEPT[6]).upper_level().effects.tolist() == [0.125, 0.5]
+
+
 def test_comparisons_of_version_1_are_read():
     old = Comparison(("a",), [[0.1], [0.4]], [[0.3]], [0.1]).to_json()
-    content = {k: v for k, v in json.loads(old).items() if "variance" not in k}
+    later = ("variance", "n_shared")  # also within "covariance"
+    content = {k: v for k, v in json.loads(old).items() if not any(word in k for word in later)}
     found = load_result(json.dumps({**content, "format_version": 1}))
-    assert found.outcome_variances is None
+    assert found.outcome_variances is found.joint_p_value is None
+    assert "taken as independent" in found.summary()
     with pytest.raises(InputError, match="how much the outcome varies"):
         found.in_variance()
 
@@ -93,28 +117,6 @@ def saved(result):
     return result
 
 
-LOCAL = LocalEffects(
-    ("a", "b"), [[[0.1, -0.0], [1 / 3, np.nan]]], [0.1, 0.2], [[0.5, np.nan]], [[1.0, np.nan]],
-    levels={"b": ("x", "y")}, outputs=("no", "yes"), target="y", rows=[7], notes=("A note.",),
-    standard_errors=np.full((1, 2, 2), 1 / 7), library="polars",
-)  # fmt: skip
-FOUND = Interactions(
-    ("a", "b", "c"), [0, 2], [1 / 3], {"data": [0.1], "design": [np.inf]}, [0.2], 9, 3, "y", ("N.",)
-)
-RESULTS = [
-    rich_result(interactions=FOUND),
-    LOCAL,
-    LOCAL.of("no"),
-    FOUND,
-    Comparison(("a",), [[0.1], [1 / 3]], [[0.3], [0.2]], [np.nan], ("then", "now"), ("N.",)),
-    ManyEffects(
-        ("segment",), {"Rome": rich_result(), "Oslo": rich_result(target="t")}, {"x": "no"}
-    ),
-    ManyEffects(("target", "model"), {("y", "one"): rich_result()}, {("y", "two"): "Too few."}),
-    ManyEffects(("segment",), {}, {"x": "no"}),
-]
-
-
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
 def test_every_result_goes_through_json_bit_for_bit(result, tmp_path):
     text = result.to_json(tmp_path / "result.json")
@@ -141,3 +143,63 @@ def test_every_result_has_a_summary_and_knows_its_plots(result):
     result = result.of("yes") if getattr(result, "outputs", ()) == ("no", "yes") else result
     with pytest.raises(InputError, match=r"kind='pie' is unknown: use one of \".*\"\."):
         result.plot("pie")
+
+
+def test_the_loss_is_kept_since_version_7():
+    before = load_result(KEPT[5])
+    assert (before.loss, before.measure, before.brier_effects) == (
+        "squared_error",
+        "variance",
+        None,
+    )
+    result = load_result(KEPT[6])
+    assert (result.loss, result.measure) == ("log_loss", "deviance (log_loss)")
+    assert result.brier_effects.tolist() == [0.125, 0.375, 0.0]
+    assert (result.brier_errors.tolist(), result.brier_explained) == ([0.02, 0.03, 0.01], 0.5)
+
+
+# Wrong content ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": ' * 3000 + "1" + "}" * 3000, "not a result"),
+        ('{"a": ' + "9" * 6000 + "}", "not a result"),
+        ('{"format": "shaff.EffectsResult", "format_version": NaN}', "NaN is no number of JSON"),
+        ('{"format": "shaff.EffectsResult", "format_version": [6]}', "format version none"),
+        ('{"format": "shaff.EffectsResult", "format_version": true}', "format version none"),
+    ],
+    ids=["nested", "digits", "NaN", "list", "true"],
+)
+def test_texts_that_no_reader_likes(text, message):
+    with pytest.raises(InputError, match=message):
+        load_result(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("estimator", None, "estimator must be text"),
+        ("curves", [], "curves must be an object"),
+        ("effects", ["NaN", 0.1, 0.2, 0.3, 0.4], "effects and explained_variance must be finite"),
+        ("effects", ["0.1", 0.1, 0.2, 0.3, 0.4], "effects must be numbers, in lists"),
+        ("n_rows", 1e300, "n_rows must be a whole number"),
+        ("n_rows", 2.5, "n_rows must be a whole number"),
+        ("data", {}, r"data\.n_rows is missing"),
+        ("library", "excel", "library must be one of 'pandas', 'polars', 'pyarrow'"),
+        ("names", ["a", "b", "\ud800"], r"names\[2\] must be text"),
+        ("subsets", ["012"], "subsets must be 0 and 1"),
+    ],
+)
+def test_each_field_is_checked_before_anything_is_shown(field, value, message):
+    content = {**json.loads(RESULTS[0].to_json()), field: value}
+    with pytest.raises(InputError, match=message):
+        load_result(json.dumps(content))
+
+
+def test_results_of_many_need_a_name_for_each_dimension():
+    content = json.loads(RESULTS[6].to_json())
+    content["results"][0][0] = ["y"]
+    with pytest.raises(InputError, match="a name for each of the dimensions"):
+        load_result(json.dumps(content))

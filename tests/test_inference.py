@@ -224,8 +224,8 @@ def test_intervals_by_method():
     assert (wide.high > high).all()
     with pytest.raises(ValueError, match="method='bayes' is unknown"):
         result.confidence_interval(method="bayes")
-    with pytest.raises(ValueError, match="adjust='fdr' is unknown"):
-        result.null_test(adjust="fdr")
+    with pytest.raises(ValueError, match="adjust='fwer' is unknown"):
+        result.null_test(adjust="fwer")
 
 
 def test_the_default_stops_by_tolerance_or_at_its_cap():

@@ -320,13 +320,13 @@ def test_fitted_models_explain_rows():
     made = (
         ShapleyEffects.from_fitted(forest, X, y, rows="training", random_state=0),
         ShapleyEffects.from_fitted(booster.fit(*draw(300, 13)), X, y, random_state=0),
-        ShapleyEffects.from_fitted(line, X[:100], n_labelled=120, random_state=0),
+        ShapleyEffects.from_fitted(line, X[:100], random_state=0),
     )
     for est in made:
         assert_adds_up(est.explain(new))
         assert_adds_up(est.explain())
     np.testing.assert_allclose(made[2].explain(new).predictions, line.predict(new), atol=0.1)
-    assert made[2].explain().n_rows == 120
+    assert made[2].explain().n_rows == 100
 
 
 def test_a_fitted_booster_knows_its_categories():

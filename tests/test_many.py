@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from shaff import ShapleyEffects, explain_many
+from shaff import ShapleyEffects, explain_many, load_result
 from shaff._util import work
 from shaff.cli import main
 from shaff.errors import InputError
@@ -53,6 +53,9 @@ def test_rows_whose_label_is_missing_are_a_segment(dtype):
     X = np.random.default_rng(0).standard_normal((60, 2))
     many = explain_many(X, X[:, 0], by=by, **SETTINGS)
     assert list(many.results) == ["1", "2", "missing"]
+    assert many[2] is many["2"]
+    with pytest.raises(KeyError, match="3 is none of '1', '2', 'missing'"):
+        many[3]
 
 
 def test_the_table_has_a_row_for_each_player_and_each_failure():
@@ -167,7 +170,30 @@ def test_the_command_line_explains_segments(tmp_path, monkeypatch, capsys):
     assert saved.columns[:3] == ["segment", "input", "effect"]
     assert saved.height == 9
     assert (tmp_path / "all.png").exists()
+
+
+def test_segments_are_saved_as_json_and_as_a_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = table(60).drop("u").with_columns(town=pl.Series([0, 1, 2] * 20))
+    frame.write_csv("data.csv")
+    words = ["explain", "data.csv", "--target", "t", "--by", "town", "--estimator", "smooth"]
     with pytest.raises(SystemExit) as stop:
-        main([*words, "--json", "all.json"])
-    assert stop.value.code == 2
-    assert "leave out --json and --html" in capsys.readouterr().err
+        main([*words, "--jobs", "1", "--json", "all.json", "--html", "all.html"])
+    assert stop.value.code == 0
+    said = capsys.readouterr().out
+    assert list(load_result(tmp_path / "all.json").results) == ["0", "1", "2"]
+    page = (tmp_path / "all.html").read_text("utf-8")
+    assert page.count("<section") == 4
+    assert "<script" not in page
+    with pytest.raises(SystemExit) as stop:
+        main(["show", "all.json"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == said.partition("\nSaved")[0]
+
+
+def test_a_segment_0_is_called_0_beside_gaps():
+    labels = [None if k < 20 else float(k % 2) for k in range(60)]
+    for by in (pd.Series(labels), np.array(labels, dtype=float), pl.Series(labels)):
+        frame = table(60)
+        many = explain_many(frame.drop("t", "town"), frame["t"], by=by, estimator="smooth")
+        assert [*many.results, *many.failures] == ["0", "1", "missing"]

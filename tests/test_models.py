@@ -5,6 +5,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
     ExtraTreesRegressor,
@@ -26,7 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeRegressor
 
-from shaff import ShapleyEffects, explain_many, explain_model, load_result
+from shaff import ManyEffects, ShapleyEffects, explain_many, explain_model, load_result
 from shaff.errors import InputError, InputTypeError
 from shaff.values.models import asking
 
@@ -147,6 +149,16 @@ KINDS = {
         TransformedTargetRegressor(Ridge(), func=np.cbrt, inverse_func=lambda z: z**3)
     ),
     "voting": by_numbers(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))])),
+    "search of a booster": by_numbers(GridSearchCV(HGB, {"max_iter": [10, 30]}, cv=3)),
+    "voting of forests": by_numbers(
+        VotingRegressor([("one", FOREST), ("two", clone(FOREST).set_params(random_state=1))])
+    ),
+    "calibrated forest": by_numbers(
+        CalibratedClassifierCV(RandomForestClassifier(30, random_state=0), cv=3), CLASSES
+    ),
+    "forest of another scale": by_numbers(
+        TransformedTargetRegressor(FOREST, func=np.cbrt, inverse_func=lambda z: z**3)
+    ),
     "stacking": by_numbers(
         StackingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))], Ridge(), cv=3)
     ),
@@ -171,10 +183,12 @@ KINDS = {
     "class": lambda: (ByHand(), NUMERIC),
     "class with probabilities": lambda: (OnlyProbabilities(), NUMERIC),
 }  # fmt: skip
-OF_CLASSES = {"logistic", "no probabilities", "forest of classes", "support vectors of classes",
-              "LightGBM of classes", "class with probabilities"}  # fmt: skip
+OF_CLASSES = {"calibrated forest", "logistic", "no probabilities", "forest of classes",
+              "support vectors of classes", "LightGBM of classes",
+              "class with probabilities"}  # fmt: skip
 PROJECTED = {"forest", "forest of classes", "extra trees", "histogram boosting", "LightGBM",
-             "CatBoost"}  # fmt: skip
+             "CatBoost", "pipeline of a forest", "search of a booster", "voting of forests",
+             "calibrated forest", "forest of another scale", "XGBoost of counts"}  # fmt: skip
 SETTINGS = {"random_state": 0, "n_subsets": 8}
 
 
@@ -196,7 +210,8 @@ def test_the_outcome_is_explained_if_it_is_given(kind):
     est = ShapleyEffects.from_fitted(model, X, y, **SETTINGS)
     result = est.result_
     assert result.explains == "outcome"
-    assert result.summary().startswith("Shapley effects on the outcome y\n")
+    how = "the projected trees of " if kind in PROJECTED else "learners of shaff in place of "
+    assert result.summary().startswith(f"Shapley effects on the outcome y, through {how}")
     in_place = any("in its place" in note for note in result.notes)
     assert in_place == (kind not in PROJECTED)
     assert result.explained_variance > 0.2
@@ -233,6 +248,15 @@ def test_what_a_model_explains_by_itself_stands_beside(kind):
         expected = 1 - np.mean((y - said) ** 2) / y.var()
     assert est.result_.held_out["r2_of_model"] == pytest.approx(expected)
     assert f"The given model itself explains {expected:.3f}" in est.result_.summary()
+    again = load_result(est.result_.to_json())
+    assert again.held_out["r2_of_model"] == est.result_.held_out["r2_of_model"]
+
+
+def test_the_report_says_what_a_model_explains_by_itself(tmp_path):
+    result = ShapleyEffects(Ridge(), **SETTINGS).fit(NUMBERS, Y).result_
+    page = result.to_html(tmp_path / "report.html").read_text("utf-8")
+    assert "through Ridge, fitted anew on each subset" in page
+    assert f"itself explains {result.held_out['r2_of_model']:.3f}" in page
 
 
 def test_effects_of_a_pipeline_are_those_of_the_columns_that_it_was_given():
@@ -273,6 +297,7 @@ def test_columns_are_found_by_name():
 
 def test_a_large_table_is_asked_about_in_batches(monkeypatch):
     monkeypatch.setattr(asking, "BATCH", 100)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     sizes = []
 
     def first(rows):
@@ -283,6 +308,16 @@ def test_a_large_table_is_asked_about_in_batches(monkeypatch):
     assert sizes == [100, 100, 40, asking.N_TWICE]
     same = explain_model(lambda rows: rows[:, 0], NUMBERS, **SETTINGS)
     assert est.effects_.tobytes() == same.effects_.tobytes()
+
+
+def test_a_bar_shows_how_many_rows_were_asked_about(monkeypatch, capsys):
+    monkeypatch.setattr(asking, "BATCH", 100)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    loud = explain_model(lambda rows: rows[:, 0], NUMBERS, verbose=1, **SETTINGS)
+    err = capsys.readouterr().err
+    assert "Asking, learning" in err
+    silent = explain_model(lambda rows: rows[:, 0], NUMBERS, **SETTINGS)
+    assert loud.effects_.tobytes() == silent.effects_.tobytes()
 
 
 def test_a_sample_is_asked_about_if_rows_are_too_many():
@@ -376,6 +411,30 @@ def test_models_of_other_columns_are_named():
         explain_model(encoded(Ridge()), FRAME.to_numpy()[:, :3].astype(float))
 
 
+@pytest.mark.parametrize("model", [Ridge(), FOREST])
+def test_a_model_that_cannot_be_fitted_says_why(model):
+    pipeline = make_pipeline(StandardScaler(), model)
+    message = "Pipeline cannot be fitted to these rows .*could not convert string"
+    with pytest.raises(InputError, match=message):
+        ShapleyEffects(pipeline).fit(FRAME, Y)
+
+
+def test_columns_that_are_read_by_position_are_said_to_be():
+    """A model that was fitted on an array cannot tell whether the columns of a frame are its."""
+    towns = ColumnTransformer([("town", OneHotEncoder(), [3])], remainder=StandardScaler())
+    pipeline = make_pipeline(towns, Ridge()).fit(FRAME.to_numpy(), Y)
+    result = explain_model(pipeline, HELD_OUT, **SETTINGS).result_
+    said = "Pipeline was fitted on columns without names: those of X are taken by their position."
+    assert said in result.notes
+    assert result.names[result.order[0]] in ("size", "town")
+    with pytest.raises(InputError, match="Pipeline fails on these rows"):
+        explain_model(pipeline, HELD_OUT[["town", "size", "age", "none"]])
+    with pytest.raises(InputError, match="Pipeline was fitted on 4 columns, X has 3"):
+        explain_model(pipeline, HELD_OUT[["town", "size", "age"]])
+    named = explain_model(encoded(Ridge()), HELD_OUT[["town", "none", "size", "age"]], **SETTINGS)
+    assert said not in named.result_.notes
+
+
 def test_explains_is_one_rule():
     forest = FOREST.fit(NUMBERS, Y)
     asked = ShapleyEffects.from_fitted(forest, NUMBERS, Y, explains="predictions", **SETTINGS)
@@ -385,33 +444,62 @@ def test_explains_is_one_rule():
         ShapleyEffects.from_fitted(forest, NUMBERS, explains="outcome")
     with pytest.raises(InputError, match="explains='both' is unknown"):
         ShapleyEffects.from_fitted(forest, NUMBERS, Y, explains="both")
+    assert "rows='training'" not in asked.result_.call
+    seen = ShapleyEffects.from_fitted(forest, NUMBERS, Y, rows="training", **SETTINGS).result_
+    assert "rows='training'" in seen.call
     with pytest.raises(InputError, match="needs a model of your own"):
         ShapleyEffects("boosting", explains="predictions").fit(NUMBERS, Y)
 
 
-def test_fit_explains_what_it_is_asked_to():
-    fitted = ShapleyEffects(Ridge(), explains="outcome", **SETTINGS).fit(NUMBERS, Y).result_
-    assert fitted.explains == "outcome"
-    assert 0.3 < fitted.explained_variance < 0.8  # the town is not among the numbers
-    assert "Ridge is fitted anew on the columns of each subset." in fitted.notes
-    forest = ShapleyEffects(FOREST, explains="predictions", **SETTINGS).fit(NUMBERS, Y).result_
-    assert forest.target == "the predictions of RandomForestRegressor"
-    with pytest.raises(InputError, match="takes regressors and columns of numbers"):
-        ShapleyEffects(LogisticRegression(), explains="outcome").fit(NUMBERS, CLASSES)
+FITTED = {
+    "forest": (FOREST, "the projected trees of RandomForestRegressor"),
+    "booster": (HGB, "the projected trees of HistGradientBoostingRegressor"),
+    "pipeline": (make_pipeline(StandardScaler(), HGB),
+                 "the projected trees of HistGradientBoostingRegressor in Pipeline"),
+    "linear": (Ridge(), "Ridge, fitted anew on each subset"),
+    "linear pipeline": (SCALED, "Pipeline, fitted anew on each subset"),
+    "vectors": (SVR(), "learners of shaff in place of SVR"),
+    "search": (GridSearchCV(SCALED, GRID, cv=3), "learners of shaff in place of GridSearchCV"),
+}  # fmt: skip
 
 
-def test_many_models_say_what_they_are_shares_of():
-    models = {"forest": FOREST, "ridge": Ridge()}
-    mixed = explain_many(NUMBERS, Y, models=models, **SETTINGS)
+@pytest.mark.parametrize("kind", FITTED)
+def test_fit_explains_the_outcome_and_says_how(kind):
+    model, how = FITTED[kind]
+    result = ShapleyEffects(model, **SETTINGS).fit(NUMBERS, Y).result_
+    assert result.explains == "outcome"
+    assert result.summary().splitlines()[0] == f"Shapley effects on the outcome y, through {how}"
+    assert 0.3 < result.explained_variance < 0.8  # the town is not among the numbers
+    assert 0.2 < result.held_out["r2_of_model"] < 0.8
+    assert load_result(result.to_json()).summary() == result.summary()
+
+
+@pytest.mark.parametrize("model", [FOREST, Ridge()])
+def test_fit_explains_predictions_if_it_is_asked_to(model):
+    result = ShapleyEffects(model, explains="predictions", **SETTINGS).fit(NUMBERS, Y).result_
+    assert result.target == f"the predictions of {type(model).__name__}"
+    assert result.explained_variance > 0.9
+    assert 0.2 < result.held_out["r2_of_model"] < 0.8
+    assert result.through is None
+
+
+def test_many_models_have_one_meaning():
+    models = {"forest": FOREST, "ridge": Ridge(), "vectors": SVR()}
+    same = explain_many(NUMBERS, Y, models=models, **SETTINGS)
+    assert not same.is_mixed
+    assert "Note" not in same.summary()
+    explained = [same[name].explained_variance for name in models]
+    assert max(explained) - min(explained) < 0.2
+    assert set(same.to_frame()["explains"]) == {"outcome"}
+
+
+def test_results_of_several_meanings_say_so():
+    asked = ShapleyEffects(Ridge(), explains="predictions", **SETTINGS).fit(NUMBERS, Y).result_
+    outcome = ShapleyEffects(Ridge(), **SETTINGS).fit(NUMBERS, Y).result_
+    mixed = ManyEffects(("model",), {"ridge": asked, "forest": outcome}, {}, None)
     assert mixed.is_mixed
     assert "ridge (its predictions): " in mixed.summary()
     assert "do not compare" in mixed.summary()
-    assert set(mixed.to_frame()["explains"]) == {"outcome", "predictions"}
-    same = explain_many(NUMBERS, Y, models=models, explains="outcome", **SETTINGS)
-    assert not same.is_mixed
-    assert "Note" not in same.summary()
-    forest, ridge = same["forest"].explained_variance, same["ridge"].explained_variance
-    assert abs(forest - ridge) < 0.2
 
 
 def test_what_was_explained_is_saved(tmp_path):

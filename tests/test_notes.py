@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shaff import ShapleyEffects
 
@@ -84,12 +85,22 @@ def test_row_numbers_constants_and_copies():
     X["one"] = 1.0
     X["again"] = X["a"]
     assert notes(X, y) == [
-        "Column 'id' has the numbers 1, 2, 3 ... of the rows, to be left out unless order is "
-        "meant.",
-        "Interchangeable, so that each is credited with its part of what they say in common: "
-        "'a', 'again'.",
+        "Column 'id' counts the rows: leave it out, unless their order matters.",
+        "Interchangeable: 'a', 'again'. They carry the same information and share its credit "
+        "equally.",
         "Column 'one' has one value only, which explains nothing: effect 0.",
     ]
+
+
+@pytest.mark.filterwarnings("ignore:.*looks at all columns")
+def test_a_model_that_uses_one_of_two_copies_does_not_share_equally():
+    X, y, _ = rows()
+    X["again"] = X["a"]
+    y = 3 * X["a"].to_numpy() + y
+    model = HistGradientBoostingRegressor(max_iter=50, random_state=0).fit(X[:120], y[:120])
+    result = ShapleyEffects.from_fitted(model, X[120:], y[120:], random_state=0).result_
+    (said,) = [note for note in result.notes if note.startswith("Interchangeable: 'a', 'again'")]
+    assert "only the sum of their effects can be trusted" in said
 
 
 @pytest.mark.parametrize("name", ["subject", "patient_id", "who"])

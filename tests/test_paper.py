@@ -19,9 +19,18 @@ from paper.plan import FULL, QUICK, RETRAINED, Effort, Study
 from paper.report import claims_markdown, effects_markdown, settings_markdown, table_markdown
 from paper.results import CONVERGENCE_ROWS, Results, convergence_tasks
 from paper.runs import Run, RunStore, Task
-from paper.study import all_tasks, run_tasks, table_tasks
+from paper.study import PARTS, all_tasks, chosen_tasks, run_tasks, table_tasks
 from paper.systems import SYSTEMS, draw_experiment, linear_experiment, run_task
-from paper.tables import COMBINATIONS, COMPETITORS, FIGURES, NUMBER_OF_SUBSETS, TABLES
+from paper.tables import (
+    COMBINATIONS,
+    COMPETITORS,
+    FIGURES,
+    NUMBER_OF_SUBSETS,
+    STATE_OF_THE_ART,
+    TABLES,
+)
+from paper.theorem import GROWING, ROWS, STILL, draws, theorem_experiment, theorem_tasks, trees
+from shaff.fitting.presets import PRESETS
 
 TASK = Task("1a", "sage", seed=0, n_rows=3000, n_subsets=500, n_trees=500)
 
@@ -94,15 +103,46 @@ def test_every_table_and_figure_shows_the_defaults():
 def test_full_study_is_the_papers():
     tasks = FULL.tasks("shaff_published", "2")
     assert len(tasks) == 30
-    assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 100)}
+    assert {(task.n_rows, task.n_subsets, task.n_trees) for task in tasks} == {(10_000, 500, 500)}
     assert [task.seed for task in FULL.tasks("williamson", "1a")] == [0, 1, 2]
-    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 5 + 30 + 3 + 30)
+    assert {task.n_trees for task in FULL.tasks("sage", "1b")} == {500}
+    assert len(table_tasks(FULL, [COMPETITORS])) == 3 * (30 + 3 + 3 + 30 + 10 + 3 + 30)
     assert {task.n_rows for task in all_tasks(FULL)} >= set(CONVERGENCE_ROWS)
 
 
-def test_the_row_with_more_trees_has_the_trees_of_the_paper():
-    row = next(row for row in COMPETITORS.rows if row.effort == "more_trees")
-    assert {task.n_trees for task in row.tasks(FULL, "1b")} == {500}
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_the_study_can_be_run_alone(part):
+    tasks = chosen_tasks(FULL, part)
+    assert tasks
+    assert set(tasks) < set(chosen_tasks(FULL))
+
+
+def test_table_1_names_presets_that_exist():
+    named = {name for *_, names in STATE_OF_THE_ART for name in names}
+    assert named <= set(PRESETS)
+    assert named | {"mdi", "sobol_mda"} == set(PRESETS)
+
+
+# The theorem
+
+
+def test_draws_outgrow_rows_times_trees():
+    ratios = [n * trees(n) / draws(n) for n in ROWS]
+    assert ratios == sorted(ratios, reverse=True)
+    assert trees(ROWS[-1]) > trees(ROWS[0])
+
+
+def test_the_exact_effects_of_the_theorem_are_a_simulation():
+    data = theorem_experiment(200_000, 0)
+    masks = np.array([[True, False, True, False, False], [True] * 5])
+    for mask, told in zip(masks, data.game(masks), strict=True):
+        fitted = LinearRegression().fit(data.X[:, mask], data.y)
+        assert fitted.score(data.X[:, mask], data.y) == pytest.approx(told, abs=0.005)
+
+
+def test_a_run_of_the_theorem():
+    task = next(t for t in theorem_tasks(FULL) if t.n_rows == ROWS[0])
+    assert run_task(task).error < 0.5
 
 
 def test_a_study_can_be_made_smaller_and_start_elsewhere():
@@ -123,13 +163,14 @@ def test_fast_systems_and_first_repetitions_come_first():
 
 
 def test_every_row_names_a_system():
-    assert {task.system for task in all_tasks(FULL)} == set(SYSTEMS)
+    assert {task.system for task in all_tasks(FULL)} == set(SYSTEMS) | {GROWING, STILL}
 
 
 TINY = Study(
     Effort(repetitions=2, n_trees=8, max_subsets=20, max_rows=150),
+    Effort(repetitions=2, n_trees=8, max_subsets=20, max_rows=150),
     Effort(repetitions=1, n_trees=4, max_subsets=12, max_rows=120),
-    Effort(repetitions=1, n_trees=16, max_subsets=20, max_rows=150),
+    Effort(repetitions=1, n_trees=6, max_subsets=20, max_rows=150),
     Effort(repetitions=1, n_trees=8, max_subsets=30, max_rows=150),
     Effort(repetitions=1, n_trees=4, max_subsets=12, max_rows=500),
     Effort(repetitions=1, n_trees=2, max_subsets=70, max_rows=60),
@@ -227,13 +268,21 @@ def test_claims_are_judged_by_the_runs(tmp_path):
     fill(store, FULL.tasks("pairs_projected", "1a")[:3], (0.7, 0.71, 0.69))
     fill(store, FULL.tasks("paths_marginal", "1a")[:3], (0.3, 0.5, 0.4))
     fill(store, FULL.tasks("mdi", "3")[:2], (0.2, 0.2), effects=(0.3, 0.3, 0.1, 0.0, 0.01, 0.05))
+    fill(
+        store, FULL.tasks("shaff_published", "3")[:2], (0.1, 0.1), effects=(0.3, 0.3, 0.3, 0, 0, 0)
+    )
     text = claims_markdown(Results(FULL, store))
-    assert "SAGE in experiment 1a. | **does not hold** | 0.300 against 0.200 ± 0.006 (3) |" in text
-    assert "(PRF values, 1a). | holds | 0.300 against 0.700 ± 0.006 (3) |" in text
-    assert "is linear (1a). | not decided | 0.400 against 0.300 ± 0.053 (3) |" in text
-    assert "favours factors with many levels. | holds | X5 0.010, X6 0.050 (2) |" in text
-    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 (2) |" in text
-    assert text.count("no run") == len(CLAIMS) - 5
+    assert (
+        "SAGE in experiment 1a. | **not reproduced** | 0.300 against 0.200 ± 0.006 (3, 500 trees) |"
+        in text
+    )
+    assert "(PRF values, 1a). | holds | 0.300 against 0.700 ± 0.006 (3, 500 trees) |" in text
+    assert "is linear (1a). | not decided | 0.400 against 0.300 ± 0.053 (3, 500 trees) |" in text
+    assert "estimates a null effect. | holds | X6 0.000 against 0.050 (2, 500 trees) |" in text
+    assert "| So does MDI. | holds | X1 0.300, X2 0.300, X3 0.100 (2, 500 trees) |" in text
+    assert "86 % of the variance in experiment 1a. | **not reproduced** | 0.900" in text
+    assert "SAGE is faster than SHAFF" in text
+    assert text.count("no run") == len(CLAIMS) - 7
 
 
 def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
@@ -245,7 +294,7 @@ def test_retrained_systems_are_compared_in_their_own_sizes(tmp_path):
     same_sizes = QUICK.tasks("shaff_published", "1a", effort=QUICK.effort("williamson"))
     fill(store, same_sizes, (0.3,))
     text = claims_markdown(Results(QUICK, store))
-    assert f"{sentence} not decided | 0.300 against 0.200 (1) |" in text
+    assert f"{sentence} not decided | 0.300 against 0.200 (1, 20 trees) |" in text
 
 
 def test_systems_are_compared_on_the_same_data(tmp_path):
@@ -253,7 +302,33 @@ def test_systems_are_compared_on_the_same_data(tmp_path):
     fill(store, FULL.tasks("shaff_published", "2")[:3], (0.1, 0.2, 0.9), effects=[0.0] * 15)
     fill(store, FULL.tasks("sage", "2")[:2], (0.31, 0.4), effects=[0.0] * 15)
     text = claims_markdown(Results(FULL, store))
-    assert "than SAGE in experiment 2. | holds | 0.150 against 0.355 ± 0.005 (2) |" in text
+    assert (
+        "than SAGE in experiment 2. | holds | 0.150 against 0.355 ± 0.005 (2, 500 trees) |" in text
+    )
+
+
+def test_more_repetitions_with_fewer_trees_decide(tmp_path):
+    store = RunStore(tmp_path / "runs.json")
+    for system, error in (("shaff_published", 0.1), ("sage", 0.3)):
+        fill(store, FULL.tasks(system, "2")[:1], (0.5,), effects=[0.0] * 15)
+        fewer = FULL.tasks(system, "2", effort=FULL.fewer_trees)[:3]
+        fill(store, fewer, (error, error, error + 0.01), effects=[0.0] * 15)
+    text = claims_markdown(Results(FULL, store))
+    assert (
+        "than SAGE in experiment 2. | holds | 0.103 against 0.303 ± 0.000 (3, 100 trees) |" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("third", "word"),
+    [((0.2, 0.19, 0.21), "holds"), ((0.4, 0.41, 0.4), "**not reproduced**"),
+     ((0.3, 0.24, 0.31), "not decided")],
+)  # fmt: skip
+def test_a_claim_about_two_effects_needs_both(tmp_path, third, word):
+    store = RunStore(tmp_path / "runs.json")
+    for task, effect in zip(FULL.tasks("mdi", "3"), third, strict=False):
+        fill(store, [task], (0.2,), effects=(0.3, 0.5, effect, 0.0, 0.0, 0.0))
+    assert f"| So does MDI. | {word} |" in claims_markdown(Results(FULL, store))
 
 
 def test_effects_stand_under_the_exact_ones(tmp_path):
@@ -277,14 +352,14 @@ def test_page_of_a_study_without_runs_is_written(tmp_path):
     page = (tmp_path / "paper.md").read_text(encoding="utf-8")
     assert page.startswith("# The paper, reproduced: quick sizes\n")
     assert "no run" in page
-    assert not list((tmp_path / "paper").glob("*.png"))
+    assert [path.name for path in (tmp_path / "paper").glob("*.png")] == ["projection.png"]
 
 
 def test_page_and_figures_show_the_runs(tmp_path):
     store = RunStore(tmp_path / "paper" / "runs.json")
     rng = np.random.default_rng(0)
     for experiment, panels in FIGURES.items():
-        p = 6 if experiment == "3" else 15
+        p = {"3": 6, "1b": 100}.get(experiment, 15)
         for system in panels.values():
             tasks = TINY.tasks(system, experiment)
             fill(store, tasks, rng.random(len(tasks)), effects=rng.random(p) / p)
@@ -295,7 +370,8 @@ def test_page_and_figures_show_the_runs(tmp_path):
     assert text in page
     done, planned = store.path.read_text().count("seed="), len(all_tasks(TINY))
     assert f"- {done} of {planned} runs are done, in 0.0 processor hours." in page
-    images = {f"experiment-{name}.png" for name in FIGURES} | {"convergence.png"}
+    images = {f"experiment-{name}.png" for name in FIGURES}
+    images |= {"convergence.png", "projection.png"}
     assert {path.name for path in (tmp_path / "paper").glob("*.png")} == images
     for name in images:
         assert f"](paper/{name})" in page

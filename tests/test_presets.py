@@ -20,10 +20,11 @@ from shaff.fitting.presets import PRESETS
 from shaff.protocols import Proposal, Values
 from shaff.solve.total_sobol import TotalSobolSolver
 from shaff.subsets import Subsets, log_kernel_weight
+from shaff.values.level_order import order_levels
 from shaff.values.models.held_out import KnownModel
 from shaff.values.published.marginal import MarginalValues
 from shaff.values.published.mdi import MDIValues
-from shaff.values.published.systems import PublishedValues, order_levels
+from shaff.values.published.systems import PublishedValues
 
 
 def test_marginal_effects_within_the_error_bars_of_sage():

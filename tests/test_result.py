@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from results import rich_result
 
+from shaff._util import frames
 from shaff.data.summary import DataSummary
 from shaff.results.effects import EffectsResult
 from shaff.results.files import load_result
@@ -377,7 +378,7 @@ def test_json_is_standard_and_carries_its_format():
 
     content = json.loads(result.to_json(), parse_constant=forbid)
     assert content["format"] == "shaff.EffectsResult"
-    assert content["format_version"] == 6
+    assert content["format_version"] == 7
     assert content["raw_effects"] == [None, "Infinity"]
     assert content["explained_variance"] == "NaN"
 
@@ -486,3 +487,13 @@ def test_all_places_that_show_a_result_write_a_line_alike():
     lines = result.summary().splitlines()
     assert lines[3].split()[:6] == ["size", "0.300", row.error, row.first_order, "-0.010", "<"]
     assert lines[7].endswith(last.interval)
+
+
+@pytest.mark.parametrize(
+    ("installed", "used"),
+    [(("pandas", "polars"), "pandas"), (("polars",), "polars"), (("pyarrow",), "pyarrow")],
+)
+def test_frames_are_those_of_a_library_that_is_installed(installed, used, monkeypatch):
+    monkeypatch.setattr(frames, "find_spec", lambda name: name if name in installed else None)
+    assert type(rich_result().to_frame()).__module__.startswith(used)
+    assert type(rich_result(library="polars").to_frame()).__module__.startswith("polars")

@@ -18,11 +18,13 @@ from shaff.datasets import shapley_values
 from shaff.errors import InputError, UserError
 from shaff.fitting import runs
 from shaff.fitting.runs import SavedRuns, Simulator, run_all
+from shaff.values.labelled import N_LABELLED
 
 ANGLE = stats.uniform(-np.pi, 2 * np.pi)
 UNIFORM = stats.uniform()
 AB = {"a": stats.norm(), "b": UNIFORM}
-QUICK = {"estimator": "smooth", "random_state": 0}
+SMOOTH = {"estimator": "smooth", "random_state": 0}
+QUICK = {**SMOOTH, "n_labelled": 0}
 
 
 def ishigami(x1, x2, x3):
@@ -49,12 +51,13 @@ def total(a, b):
 
 def test_effects_of_ishigami_are_those_of_the_literature():
     found = explain_simulator(
-        ishigami, dict.fromkeys(["x1", "x2", "x3"], ANGLE), n=1000, vectorised=True, random_state=0
-    )
+        ishigami, dict.fromkeys(["x1", "x2", "x3"], ANGLE), n=1000, n_labelled=2048,
+        vectorised=True, random_state=0,
+    )  # fmt: skip
     result = found.result
-    assert result.effects == pytest.approx([0.436, 0.442, 0.122], abs=0.015)
+    assert result.effects == pytest.approx([0.436, 0.442, 0.122], abs=0.012)
     assert result.first_order == pytest.approx([0.314, 0.442, 0.0], abs=0.015)
-    assert result.total == pytest.approx([0.558, 0.442, 0.244], abs=0.03)
+    assert result.total == pytest.approx([0.558, 0.442, 0.244], abs=0.015)
     assert result.explained_variance > 0.98
     assert result.standard_errors.max() > 0
     assert any("short of 1" in note for note in result.notes)
@@ -62,8 +65,10 @@ def test_effects_of_ishigami_are_those_of_the_literature():
 
 def test_effects_of_g_sobol():
     inputs = dict.fromkeys(["x1", "x2", "x3", "x4"], UNIFORM)
-    found = explain_simulator(g_sobol, inputs, n=1000, vectorised=True, random_state=0)
-    assert found.result.effects == pytest.approx(g_sobol_effects(), abs=0.03)
+    found = explain_simulator(
+        g_sobol, inputs, n=1000, n_labelled=2048, vectorised=True, random_state=0
+    )
+    assert found.result.effects == pytest.approx(g_sobol_effects(), abs=0.02)
 
 
 def test_effects_of_a_linear_function_of_dependent_normals():
@@ -73,7 +78,7 @@ def test_effects_of_a_linear_function_of_dependent_normals():
     inputs = {name: stats.norm(0, s) for name, s in zip("abc", scales, strict=True)}
     found = explain_simulator(
         lambda x: x @ slopes, inputs, correlation=6 / np.pi * np.arcsin(normal / 2), n=1000,
-        vectorised=True, random_state=0,
+        vectorised=True, **SMOOTH,
     )  # fmt: skip
     # Iooss and Prieur (2019), two dependent inputs of three.
     variance = 1 + 1 + 4 + 2 * rho * 2
@@ -81,6 +86,42 @@ def test_effects_of_a_linear_function_of_dependent_normals():
     exact = np.array([1.0, 1 + rho * 2 - half, 4 + rho * 2 + half]) / variance
     assert exact.sum() == pytest.approx(1.0)
     assert found.result.effects == pytest.approx(exact, abs=0.02)
+
+
+def dependent_ishigami_effects(rank):
+    """x1 and x3 have a Gaussian copula, x2 is independent: sums over Gauss-Hermite nodes."""
+    rho = 2 * np.sin(np.pi * rank / 6)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    weights = weights / weights.sum()
+    angle = lambda z: np.pi * (2 * stats.norm.cdf(z) - 1)  # noqa: E731
+    other = rho * nodes[:, None] + np.sqrt(1 - rho**2) * nodes  # given the first, by row
+
+    def both(x1, x3):
+        return np.sin(x1) * (1 + 0.1 * x3**4)
+
+    def variance(values, weight):
+        return weight @ (values - weight @ values) ** 2
+
+    h = both(angle(nodes)[:, None], angle(other))
+    whole = variance(h.ravel(), np.outer(weights, weights).ravel())
+    by_first = variance(h @ weights, weights)
+    by_third = variance(both(angle(other), angle(nodes)[:, None]) @ weights, weights)
+    effects = [(whole + by_first - by_third) / 2, 49 / 8, (whole + by_third - by_first) / 2]
+    return np.array(effects) / (whole + 49 / 8)
+
+
+def test_the_dependent_ishigami_effects_are_the_known_ones_without_dependence():
+    assert dependent_ishigami_effects(0.0) == pytest.approx([0.4357, 0.4424, 0.1219], abs=2e-4)
+
+
+@pytest.mark.parametrize("rank", [-0.8, 0.5])
+def test_effects_of_ishigami_with_dependent_inputs(rank):
+    # The case of Iooss and Prieur (2019): x1 and x3 depend on each other.
+    found = explain_simulator(
+        ishigami, dict.fromkeys(["x1", "x2", "x3"], ANGLE), correlation={("x1", "x3"): rank},
+        n=600, vectorised=True, **{**SMOOTH, "n_labelled": 4096},
+    )  # fmt: skip
+    assert found.result.effects == pytest.approx(dependent_ishigami_effects(rank), abs=0.02)
 
 
 def test_effects_of_two_dependent_normals():
@@ -94,9 +135,7 @@ def test_effects_of_two_dependent_normals():
     def normals(n, rng):
         return rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n)
 
-    found = explain_simulator(
-        lambda x: x @ [1, slope], normals, n=2000, vectorised=True, random_state=0
-    )
+    found = explain_simulator(lambda x: x @ [1, slope], normals, n=500, vectorised=True, **SMOOTH)
     assert exact.sum() == pytest.approx(1.0)
     assert found.result.names == ("x0", "x1")
     assert found.result.effects == pytest.approx(exact, abs=0.02)
@@ -170,7 +209,8 @@ def test_sampler_and_text():
         assert type(a) is float
         return a * (1 if kind == "low" else 3)
 
-    found = explain_simulator(f, sampler, n=300, random_state=0)
+    found = explain_simulator(f, sampler, n=300, **SMOOTH)
+    assert found.n_labelled == N_LABELLED
     assert found.result.names == ("a", "kind")
     assert sorted(set(found.X["kind"])) == ["high", "low"]
     assert found.result.explained_variance > 0.9
@@ -225,6 +265,7 @@ BAD = {
     "no function": ({"f": 3}, "f must be a function"),
     "other names": ({"f": lambda u, v: u}, "neither the inputs by name"),
     "checkpoint": ({"checkpoint": "runs.npz", "random_state": None}, "integer random_state"),
+    "labels": ({"n_labelled": -1}, "n_labelled=-1 is no number"),
     "vector shape": ({"f": lambda a, b: 1.0, "vectorised": True}, "for 64 points"),
 }
 
@@ -433,8 +474,8 @@ def test_runs_are_saved_as_they_come(tmp_path, monkeypatch):
 
 def test_more_runs_follow_the_errors():
     found = explain_simulator(total, AB, n=200, **QUICK)
-    largest = found.result.standard_errors.max()
-    half = stats.norm.ppf(0.975) * largest
+    low, high = found.result.confidence_interval(0.95)
+    half = ((high - low) / 2).max()
     assert found.more_runs(2 * half) == 0
     assert found.more_runs(half / 2) == pytest.approx(600, abs=10)
     assert found.more_runs(half / 100) == pytest.approx(200 * 9999, rel=0.05)
@@ -444,11 +485,23 @@ def test_more_runs_follow_the_errors():
             found.more_runs(bad)
 
 
+def test_more_runs_do_not_help_where_labelled_points_are_too_few():
+    found = explain_simulator(total, AB, n=64, **SMOOTH)
+    points, all_errors = found.result.errors_by_source["algorithm"], found.result.standard_errors
+    assert found.n_labelled == N_LABELLED
+    with pytest.raises(InputError, match=r"too few \(n_labelled=8192\)"):
+        found.more_runs(1.9 * points.max())
+    low, high = found.result.confidence_interval(0.95)
+    largest = max(1.97 * all_errors.max(), 0.501 * (high - low).max())
+    assert found.more_runs(largest) == 0
+    assert found.more_runs(0.5 * largest) > 0 or 0.5 * largest > 1.97 * points.max()
+
+
 def test_runs_made_elsewhere():
     made = explain_simulator(total, AB, n=200, **QUICK)
     y = made.y.copy()
     y[:5] = np.nan
-    found = Simulation.from_samples(made.X, y, **QUICK)
+    found = Simulation.from_samples(made.X, y, **SMOOTH)
     assert sorted(found.failed) == [0, 1, 2, 3, 4]
     assert found.repeats is None
     assert found.result.n_rows == 195
@@ -466,6 +519,6 @@ def test_runs_made_elsewhere():
 def test_the_call_is_written():
     found = explain_simulator(total, AB, correlation={("a", "b"): 0.2}, n=64, n_jobs=1, **QUICK)
     assert found.result.call == (
-        "explain_simulator(f, inputs, correlation=correlation, n=64, estimator='smooth', "
-        "random_state=0)"
+        "explain_simulator(f, inputs, correlation=correlation, n=64, n_labelled=0, "
+        "estimator='smooth', random_state=0)"
     )

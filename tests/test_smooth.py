@@ -685,3 +685,17 @@ def test_divisions_into_folds_are_averaged():
     assert np.abs(runs[1] - runs[0]).max() > 0.01
     np.testing.assert_array_equal(noise, both.left_out(Subsets.full(4))[1])
     np.testing.assert_allclose(runs.mean(axis=0), both.predict(Subsets.full(4)))
+
+
+def test_relevance_falls_back_on_its_prior_where_nothing_can_be_inverted(monkeypatch):
+    rng = np.random.default_rng(0)
+    functions, y = [rng.standard_normal((80, 2)) for _ in range(3)], rng.standard_normal((80, 1))
+    found = find_theta(functions, y, np.ones(80))
+
+    def singular(self, product, noise):
+        raise np.linalg.LinAlgError("A matrix is not positive definite.")
+
+    monkeypatch.setattr(Likelihood, "_fit", singular)
+    by_prior = find_theta(functions, y, np.ones(80))
+    assert (by_prior == by_prior[0]).all()
+    assert not np.allclose(found, by_prior)

@@ -195,6 +195,28 @@ def test_ctrl_c_ends_kernels_before_it_reaches_the_caller():
     assert own_threads() == []
 
 
+def test_ctrl_c_while_a_thread_begins_leaves_no_thread(monkeypatch):
+    """The executor has begun the second thread then, and does not know of it."""
+    start, working = threading.Thread.start, threading.Event()
+
+    def interrupted_start(thread):
+        start(thread)
+        if thread.name == "shaff_1":
+            assert working.wait(LONG)
+            raise KeyboardInterrupt
+
+    def task(second):
+        if second:
+            working.set()
+        kernel(cancel)
+
+    cancel = new_flag()
+    monkeypatch.setattr(threading.Thread, "start", interrupted_start)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads(task, [(False,), (True,)], 2, cancel)
+    assert own_threads() == []
+
+
 def test_tasks_of_tasks_do_not_take_back_that_all_is_cancelled():
     cancel, left, both = new_flag(), [], threading.Barrier(2)
 

@@ -177,8 +177,8 @@ def test_an_import_of_a_higher_room_is_found(kind, tmp_path):
 
 PUBLIC = {
     "__init__.py", "__main__.py", "_version.py", "_core.pyi", "py.typed", "errors.py",
-    "datasets.py", "estimator.py", "many.py", "comparing.py", "games.py", "subsets.py",
-    "protocols.py", "simulators.py",
+    "datasets.py", "estimator.py", "many.py", "change.py", "games.py", "subsets.py",
+    "protocols.py", "simulators.py", "selection.py",
 }  # fmt: skip
 
 

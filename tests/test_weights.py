@@ -16,7 +16,7 @@ from shaff.trees.growing import grow_forest
 from shaff.uncertainty import inference
 from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.forest.projected_forest import ProjectedForest
-from shaff.values.making import FittedQuestion, fitted_values
+from shaff.values.given import FittedQuestion, find_projection, fitted_values
 from shaff.values.outcome import Outcome
 
 N = 240
@@ -91,9 +91,9 @@ def test_variances_of_outputs_count_weights_as_rows(rows):
     several = np.column_stack([y, y**2])
     one = Outcome.of(several, weight)
     other = Outcome.of(np.repeat(several, weight, axis=0))
-    np.testing.assert_allclose(one.output_variances, other.output_variances)
-    np.testing.assert_allclose(one.output_variances, np.var(other.y, axis=0, ddof=1))
-    assert one.variance == pytest.approx(one.output_variances.sum())
+    np.testing.assert_allclose(one.output_constants, other.output_constants)
+    np.testing.assert_allclose(one.output_constants, np.var(other.y, axis=0, ddof=1))
+    assert one.variance == pytest.approx(one.output_constants.sum())
 
 
 @pytest.mark.parametrize("estimator", ["forest", "boosting"])
@@ -185,7 +185,7 @@ def test_a_fitted_forest_has_its_weights_once(rows):
     model = RandomForestRegressor(60, min_samples_leaf=20, oob_score=True, random_state=0)
     model.fit(X, y, sample_weight=weight)
     problem = read_problem(RawData(X, y, weight), ReadingOptions(seed=0, all_rows=True))
-    asked = FittedQuestion(rows="training")
+    asked = FittedQuestion(rows="training", projection=find_projection(model))
     game = fitted_values(ForestValues(model, error="plain"), problem, asked)
     predicted = game.values.predict(Subsets.full(3))[0, :, 0]
     np.testing.assert_allclose(predicted, model.oob_prediction_, atol=1e-9)

@@ -6,6 +6,7 @@ working; `UserError` is both. Anything else that shaff raises is a bug of its ow
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +36,10 @@ class WorkersLostError(UserError, RuntimeError):
     """Worker processes were lost repeatedly, and their work with them."""
 
 
+class MemoryFullError(UserError, MemoryError):
+    """Memory that does not hold what a fit needs."""
+
+
 class StorageError(UserError, OSError):
     """A place that cannot be read or written."""
 
@@ -46,7 +51,39 @@ def as_user_errors() -> Iterator[None]:
         yield
     except UserError:
         raise
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    except (ValueError, OverflowError) as error:
+        raise InputError(_in_one_line(error)) from error
     except TypeError as error:
-        raise InputTypeError(str(error)) from error
+        raise InputTypeError(_in_one_line(error)) from error
+
+
+@contextmanager
+def words_for_full_memory() -> Iterator[None]:
+    """Turn what a library says of memory into a sentence about rows and columns."""
+    try:
+        yield
+    except UserError:
+        raise
+    except MemoryError as error:
+        raise MemoryFullError(
+            "memory is full: take fewer rows (max_rows), fewer columns, or fewer n_jobs."
+        ) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    text = str(error)
+    if "\n" in text:  # scikit-learn prints the array that it does not like
+        text = re.sub(r"(array=)?\[.*\]\.?", "", text, flags=re.DOTALL)
+    return " ".join(text.split())
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or else its kind.
+
+    Examples
+    --------
+    >>> from shaff.errors import first_line
+    >>> first_line(ValueError("cut short\\n  at byte 7")), first_line(EOFError())
+    ('cut short', 'EOFError')
+    """
+    return str(error).strip().partition("\n")[0] or type(error).__name__

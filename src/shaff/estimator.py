@@ -23,22 +23,25 @@ from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Problem, RawData, read_problem
 from shaff.data.remarks import Remark
 from shaff.data.sources.sampled import SampledData, ValueRows, draw
+from shaff.data.structure import Order
 from shaff.data.table import (
     Groups,
     category_columns,
     collected,
     in_order,
+    index_of,
     is_frame,
     is_sparse,
     library_of,
     recode,
 )
 from shaff.designs import ForestPaths
-from shaff.errors import InputError, as_user_errors
+from shaff.errors import InputError, as_user_errors, words_for_full_memory
 from shaff.fitting.facts import Task
 from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
 from shaff.fitting.interactions import Budget, find_interactions, no_interactions
+from shaff.fitting.marginal import find_marginal_effects, no_marginal_effects
 from shaff.fitting.notes.reading import sentence
 from shaff.fitting.presets import find_preset
 from shaff.fitting.progress import with_progress
@@ -48,20 +51,21 @@ from shaff.protocols import DesignSetting, Game, SolverSetting
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
+from shaff.results.marginal import ProportionalMarginalEffects
 from shaff.show.notebook import result_html
 from shaff.trees.boosters import category_codes, fitted_names, is_booster
 from shaff.trees.kinds import paper_forest
-from shaff.values.forest.setting import with_plain_error
+from shaff.values.forest.setting import as_in_the_paper
+from shaff.values.given import Explained, FittedQuestion, find_projection, fitted_values
+from shaff.values.labelled import Labelling, make_labelled
+from shaff.values.losses import check_loss
 from shaff.values.making import (
-    Explained,
-    FittedQuestion,
-    can_project,
     check_holds_out_folds,
+    check_measurable,
     estimator_for_all_rows,
     explained_by_fit,
     explained_by_fitted,
     fitted_model,
-    fitted_values,
     is_own,
     make_values,
     model_of,
@@ -88,8 +92,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         counts or two classes), and averaged over several splits where rows are few. "boosting",
         "smooth" and "forest" name one learner; "stack" combines all three, and ridge regression.
         Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are
-        cloned, fitted and projected. Any other model is fitted, and its predictions are explained
-        through a surrogate. `ForestValues` has the options of forests.
+        cloned, fitted and projected, also at the end of a pipeline whose steps keep columns apart.
+        Of other models, those that are quickly fitted (linear models, nearest neighbours, single
+        trees, ...) are fitted anew on each subset; in the place of the rest, learners of shaff
+        explain the outcome. See the page "Models of your own" of the guide, and ``explains``.
+        `ForestValues` has the options of forests.
     design : str or DesignSetting, default="auto"
         How the subsets to evaluate are chosen. "auto" means "gaussian_process", which chooses the
         subsets that tell most about the effects. "forest_paths" is the paper's design; "leverage",
@@ -105,7 +112,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         the standard error of the explained variance due to the rows, between 0.0003 and 0.003.
     groups : dict or None, default=None
         Groups of inputs, as a mapping from the name of a group to its columns. A group has one
-        effect. Columns in no group stand for themselves.
+        effect. Columns in no group stand for themselves. Groups of groups, as in
+        ``{"home": {"size": ["area", "rooms"], "place": ["x", "y"]}}``, are a hierarchy: effects
+        are Owen effects, and those of "size" and "place" add up to that of "home".
     categorical : "auto" or list of str or int, default="auto"
         Columns that hold categories. "auto" means columns of strings and of categorical types.
     cv : int, splitter or None, default=None
@@ -138,9 +147,19 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         all rows measured. Only boosting can do this, so "auto" means boosting then.
     explains : {"outcome", "predictions"} or None, default=None
         What effects are shares of: the variance of the outcome, or that of what a model of yours
-        predicts. None means the outcome; but `fit` with a model whose trees cannot be projected,
-        and `from_fitted` without y, explain predictions. With "outcome", `fit` fits such a model
-        anew on each subset, which takes its time.
+        predicts. None means the outcome, if it is given; `from_fitted` without y explains
+        predictions.
+    loss : str, default="squared_error"
+        What is measured of held-out rows. "squared_error" explains the variance of y; "log_loss"
+        the log-loss of classes, with what is explained of their squared errors (Brier scores)
+        beside; "poisson", "gamma" and "tweedie" the deviance of counts, and of positive or
+        non-negative amounts ("tweedie:1.7" has that power, "tweedie" 1.5). The loss of a booster
+        that is given as ``estimator`` is its own affair. See the page "Losses" of the guide.
+    order : list of lists of str or int, or None, default=None
+        Layers of inputs, those that come first in time or cause first, such as
+        ``[["age", "sex"], ["bmi"]]``. An input is credited with what it adds once all earlier
+        layers are known; within a layer credit is shared as always. Each input (column or group,
+        by its name or the place of its column) is in one layer. None means no order.
 
     Attributes
     ----------
@@ -191,6 +210,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         screen: str | bool | int = "auto",
         value_rows: ValueRows = "sample",
         explains: Explained | None = None,
+        loss: str = "squared_error",
+        order: Order | None = None,
     ) -> None:
         self.estimator = estimator
         self.design = design
@@ -208,6 +229,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         self.screen = screen
         self.value_rows = value_rows
         self.explains = explains
+        self.loss = loss
+        self.order = order
 
     @classmethod
     def as_published(cls, **settings: Any) -> Self:
@@ -222,7 +245,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         --------
         >>> from shaff import ShapleyEffects
         >>> ShapleyEffects.as_published(random_state=0).design
-        ForestPaths(n_draws=500, paired_weights='published')
+        ForestPaths(n_draws=500, paired_weights='published', repeats='counted')
         """
         published: dict[str, Any] = {
             "estimator": paper_forest(),
@@ -230,7 +253,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             "solver": "least_squares",
             **settings,
         }
-        return cls(**{**published, "estimator": with_plain_error(published["estimator"])})
+        return cls(**{**published, "estimator": as_in_the_paper(published["estimator"])})
 
     @classmethod
     def preset(
@@ -271,7 +294,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         rows: str = "held_out",
         sample_weight: Any = None,
         row_groups: Any = None,
-        n_labelled: int | None = None,
         **settings: Any,
     ) -> Self:
         """Compute effects with a model that has been fitted already.
@@ -280,11 +302,12 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         ----------
         model : fitted forest, booster or other model, function, or ForestValues of a forest
             The trees of forests and boosters keep their structure; what they predict is computed
-            again from these rows. Of any other model, or function of the rows, the predictions are
-            explained if y is not given; if it is, learners of shaff explain y in its place, and
-            what the model itself explains of y stands beside. Pipelines and searches are asked
-            about the columns of X as they are. A booster that was fitted on a frame with
-            categories takes such a frame.
+            again from these rows. They are found inside of searches, of pipelines whose steps keep
+            the columns apart, and of ensembles of forests; effects are those of the columns of X.
+            Of any other model, or function of the rows, the predictions are explained if y is not
+            given; if it is, learners of shaff explain y in its place, and what the model itself
+            explains of y stands beside. A booster that was fitted on a frame with categories takes
+            such a frame.
         X : array or frame of shape (n_rows, n_columns)
             Rows with the columns that the model was fitted on.
         y : array of shape (n_rows,), name of a column of X, or None, default=None
@@ -295,9 +318,6 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             latter case each row is predicted by the trees that have it out of bag.
         sample_weight, row_groups : arrays of shape (n_rows,), names or None, default=None
             As in `fit`.
-        n_labelled : int or None, default=None
-            Number of rows that a model other than a forest or booster labels: those of X, and
-            further ones drawn between neighbouring rows. None means those of X.
         **settings
             Parameters of `ShapleyEffects`.
 
@@ -320,30 +340,34 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         if rows not in ("held_out", "training"):
             raise InputError(f'rows={rows!r} is unknown: use "held_out" or "training".')
         self = cls(estimator=model, **settings)
-        X, y, *weights = by_name(RawData(collected(X), collected(y), sample_weight, row_groups))
+        X, y, *weights = by_name(RawData(*map(collected, (X, y, sample_weight, row_groups))))
         values, model = model, fitted_model(model)
         has_outcome = y is not None
         explains = explained_by_fitted(self.explains, has_outcome)
-        projected = explains == "outcome" and can_project(model)
+        check_measurable(self.loss, values, explains)
+        projection = find_projection(model) if explains == "outcome" else None
+        # What stands around trees takes rows as they are; trees alone take their own numbers.
+        bare = projection is not None and not projection.is_wrapped
         if not has_outcome:
             y = np.zeros(len(X))  # in the place of what the model will say
-        if projected and is_frame(X):
+        if bare and is_frame(X):
             X = in_order(X, fitted_names(model))
         codes: Mapping[str, Mapping[str, float]] = {}
-        if projected and is_booster(model) and is_frame(X):
+        if bare and is_booster(model) and is_frame(X):
             codes = category_codes(model, category_columns(X))
             X = recode(X, codes)
         # Bags tell which of the training rows are in them: none may be left out.
         resolved = self._resolve(names_classes(model), all_rows=rows == "training")
         sampled = SampledData(RawData(X, y, *weights), resolved.reading)
 
-        asked = FittedQuestion(explains, rows, n_labelled, has_outcome, projected, bool(codes))
+        asked = FittedQuestion(explains, rows, has_outcome, projection, bool(codes))
 
         def make(problem: Problem) -> Game:
             return fitted_values(values, problem, asked)
 
-        call = None if has_outcome else self._call(sampled, model, has_outcome=False)
-        self._run(sampled, resolved, make, model, explains, call=call)
+        call = self._call(sampled, model, has_outcome, {"rows": rows})
+        with words_for_full_memory():
+            self._run(sampled, resolved, make, model, explains, call=call)
         self._codes = codes
         return self
 
@@ -431,13 +455,18 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
+        with words_for_full_memory():
+            return self._explain_rows(collected(X), errors)
+
+    def _explain_rows(self, X: Any, errors: bool) -> LocalEffects:
         if X is None:
-            return replace(self._fitted_game.explain(None, errors), library=self.result_.library)
-        X = collected(X)
+            local = self._fitted_game.explain(None, errors)
+            index = None if self._index is None else self._index[local.rows]
+            return replace(local, library=self.result_.library, index=index)
         new = self._read_rows(X)
         is_same = np.array_equal(new.X, self._fitted_game.problem.X, equal_nan=True)
         local = self._fitted_game.explain(None if is_same else new, errors)
-        return replace(local, library=library_of(X))
+        return replace(local, library=library_of(X), index=index_of(X))
 
     def _read_rows(self, X: Any) -> NewRows:
         """Rows as those of `fit` were read."""
@@ -501,10 +530,45 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_budget(n_subsets, tol)
+        if self.result_.layers:
+            raise InputError("Interactions know no order: fit without it to estimate them.")
         if isinstance(self._fitted_game, ConstantGame):
             return no_interactions(self.result_.names)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), words_for_full_memory():
             found = find_interactions(self._fitted_game, Budget(n_subsets, tol, self.verbose))
+        return replace(found, library=self.result_.library)
+
+    def proportional_marginal_effects(self) -> ProportionalMarginalEffects:
+        """Estimate the proportional marginal effects of at most 12 inputs.
+
+        They share out the explained variance in proportion to what is lost without an input: an
+        input that acts only through others, or whose copies say the same, has 0, or shares with
+        its copies. See the page "Which measure answers my question?" of the guide.
+
+        The values that `fit` has computed are used again, and all further subsets are evaluated:
+        4095 for 12 inputs. Their influences take 16 kilobytes of memory per row then.
+
+        Returns
+        -------
+        ProportionalMarginalEffects
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from shaff import ShapleyEffects
+        >>> cause, other, noise = np.random.default_rng(0).standard_normal((3, 500))
+        >>> X = np.column_stack([cause, cause + noise, other])
+        >>> est = ShapleyEffects(random_state=0).fit(X, 2 * cause + other)
+        >>> est.proportional_marginal_effects().effects.round(1).tolist()
+        [0.8, 0.0, 0.2]
+        """
+        check_is_fitted(self)
+        if isinstance(self._fitted_game, ConstantGame):
+            return no_marginal_effects(self.result_.names)
+        with warnings.catch_warnings():
+            # Effects that heed an order or a hierarchy are others.
+            shapley = None if self.result_.parts else self.result_.effects
+            found = find_marginal_effects(self._fitted_game, shapley, self.verbose)
         return replace(found, library=self.result_.library)
 
     # One fit ------------------------------------------------------------------------------------
@@ -513,12 +577,17 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         return Settings.resolve(self.get_params(deep=False), as_classes, all_rows)
 
     def _fit(
-        self, given: RawData, remarks: tuple[Remark, ...] = (), call: str | None = None
+        self,
+        given: RawData,
+        remarks: tuple[Remark, ...] = (),
+        call: str | None = None,
+        labelling: Labelling | None = None,
     ) -> Self:
-        """`fit`, told how the data were read before, and how the call is to be written."""
+        """`fit`, told how the data were read before, how the call is to be written, and where
+        further points may be drawn."""
         model = model_of(self.estimator)
         as_classes = hasattr(model, "fit") and is_classifier(model)
-        with _all_or_nothing(self):
+        with _all_or_nothing(self), words_for_full_memory():
             settings = self._resolve(as_classes)
             if given.time is not None:
                 check_holds_out_folds(settings.estimator)
@@ -527,7 +596,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
                 learner = estimator_for_all_rows(settings.estimator, self.cv)
                 settings = replace(settings, estimator=learner)
             explains = explained_by_fit(settings.estimator, self.explains)
-            make = partial(make_values, settings.estimator, explains=explains)
+            check_measurable(settings.reading.loss, settings.estimator, explains)
+            if labelling is not None and is_own(settings.estimator) and sampled.rest is None:
+                make = partial(make_labelled, settings.estimator, labelling=labelling)
+            else:
+                make = partial(make_values, settings.estimator, explains=explains)
             return self._run(sampled, settings, make, None, explains, remarks, call)
 
     def _run(
@@ -543,13 +616,15 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """Read, then all steps in order, then keep what comes out."""
         given = sampled.data
         problem = sampled.with_remarks(read_problem(given, sampled.options, self._check_matrix))
+        check_loss(problem.loss, problem.target)
         self._remember_columns(problem, is_frame(given.X))
-        is_built_in = model is None and is_own(settings.estimator)
+        in_steps = model is not None or is_own(settings.estimator)
+        step = "Growing learners" if model is None else "Asking, learning"
         task = Task(
             settings,
             problem,
             sampled,
-            with_progress(make, settings.verbose, in_steps=is_built_in),
+            with_progress(make, settings.verbose, in_steps, step),
             Provenance(call or self._call(sampled, model), library_of(given.X), remarks),
             model,
             explains_outcome=explains == "outcome",
@@ -560,15 +635,23 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
             self.result_, self._fitted_game = run_fit(task)
         self._players = problem.players
         self._is_named = is_frame(given.X)
+        # Rows of a sample of a lake have an index of their own.
+        self._index = index_of(given.X) if sampled.tally is None else None
         # How a fitted booster calls the categories of a frame.
         self._codes: Mapping[str, Mapping[str, float]] = {}
         self.effects_ = self.result_.effects
         self.explained_variance_ = self.result_.explained_variance
         return self
 
-    def _call(self, sampled: SampledData, model: Any, has_outcome: bool = True) -> str:
+    def _call(
+        self,
+        sampled: SampledData,
+        model: Any,
+        has_outcome: bool = True,
+        of_fitted: Mapping[str, Any] | None = None,
+    ) -> str:
         """The call that gives the same result: without what cannot change it, or tells where
-        somebody's files are."""
+        somebody's files are. ``of_fitted`` are the arguments that only `from_fitted` has."""
         given, asked = sampled.data, sampled.column_names
         # What stands for an array, or was the name of a column.
         written = {name: name if asked is None else repr(getattr(asked, name))
@@ -576,6 +659,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         rows = [f"{name}={written[name]}" for name in ("sample_weight", "row_groups", "time")
                 if getattr(given, name) is not None]  # fmt: skip
         start = "ShapleyEffects(" if model is None else "ShapleyEffects.from_fitted("
+        rows += [f"{k}={v!r}" for k, v in (of_fitted or {}).items() if v not in (None, "held_out")]
         table = ["X", *[written["y"]] * has_outcome, *rows]
         settings = changed_settings(self, leave_out=_SILENT if model is None else _SILENT_FITTED)
         if model is not None:
@@ -691,8 +775,9 @@ def explain_model(model: Any, X: Any, y: Any = None, **settings: Any) -> Shapley
     y : array of shape (n_rows,), name of a column of X, or None, default=None
         The outcome, if there is one; what the model explains of it is said in addition.
     **settings
-        Parameters of `ShapleyEffects`, and those of `ShapleyEffects.from_fitted`. With
-        ``max_rows`` the model is asked about a sample.
+        Parameters of `ShapleyEffects`, and those of `ShapleyEffects.from_fitted`. ``max_rows`` is
+        the budget: of more rows the model is asked about a sample. ``verbose=1`` shows how many
+        rows it was asked about.
 
     Returns
     -------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,14 @@ import numpy.typing as npt
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray, RandomState, is_whole
 from shaff._util.words import counted
-from shaff.designs.gaussian_process import GaussianProcessDesign
+from shaff.data.structure import Order, Structure, read_structure
+from shaff.designs.gaussian_process import GaussianProcess, GaussianProcessDesign
+from shaff.designs.layered import make_design
 from shaff.errors import InputError, InputTypeError
 from shaff.fitting.evaluator import run_design
-from shaff.protocols import DesignContext, Proposal, Values
-from shaff.solve.gaussian_process import GaussianProcessSolver
+from shaff.protocols import DesignContext, Proposal, SolverContext, Values
+from shaff.solve.gaussian_process import BayesianQuadrature
+from shaff.solve.layered import make_solver
 from shaff.subsets import Subsets
 
 SetFunction = Callable[[BoolArray], npt.ArrayLike]
@@ -60,6 +63,8 @@ def solve_game(
     n_subsets: int | None = None,
     tol: float | None = None,
     random_state: RandomState = None,
+    order: Order | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> GameSolution:
     """Estimate the Shapley values of any set function, with standard errors.
 
@@ -84,6 +89,12 @@ def solve_game(
         the game. None spends all evaluations.
     random_state : int, RandomState or None, default=None
         Seed of the choice of subsets.
+    order : list of lists of int, or None, default=None
+        Layers of players that enter one after the other, such as ``[[0, 1], [2]]``: each player is
+        credited with what it adds once all earlier layers are there. Each player is in one layer.
+    groups : list of lists of int, or None, default=None
+        Groups of players that stay together: effects are Owen values, and those of a group add up
+        to its Shapley value in the game of groups. Players in no group are one by themselves.
 
     Returns
     -------
@@ -99,23 +110,56 @@ def solve_game(
     [1.833, 0.833, 0.333]
     >>> solution
     GameSolution(3 players, value 3, 8 subsets evaluated)
+    >>> game = lambda masks: (masks * heights).max(axis=1)
+    >>> solve_game(game, n_players=3, order=[[1, 2], [0]]).effects.tolist()
+    [1.0, 1.5, 0.5]
     """
     _check(game, n_players, n_subsets, tol)
+    structure = _structure(order, groups, n_players)
     counted_game = _CountedGame(game, n_players)
     if n_players == 1:
         return _solution(np.array([counted_game.value]), np.zeros((1, 1)), counted_game)
-    context = DesignContext(n_players, None if n_subsets is None else n_subsets - ENDS, tol, 0)
-    design = GaussianProcessDesign(
-        n_players, context.max_subsets, tol, random_state=draw_seed(random_state)
-    )
+    n_inner = None if n_subsets is None else n_subsets - ENDS
+    seed = draw_seed(random_state)
+    context = DesignContext(n_players, n_inner, tol, seed, structure=structure)
+    design = make_design(_Untiring(), context)
     start = Values(Subsets.full(n_players), np.array([counted_game.value]))
     _, history = run_design(
         design, start, lambda proposal, _: counted_game.evaluate(proposal.subsets)
     )
-    solver = GaussianProcessSolver()
+    solver = make_solver(BayesianQuadrature(), SolverContext(structure=structure))
     effects = solver.solve(Proposal(history.subsets[1:]), history.v[1:], counted_game.value)
     assert effects.covariance is not None
     return _solution(effects.raw, effects.covariance, counted_game)
+
+
+class _Untiring(GaussianProcess):
+    """The active design, which spends all evaluations unless it was given a tolerance."""
+
+    def make(self, context: DesignContext) -> GaussianProcessDesign:
+        return super().make(replace(context, n_subsets=context.max_subsets))
+
+
+def _structure(
+    order: Order | None, groups: Sequence[Sequence[int]] | None, n_players: int
+) -> Structure:
+    """Order and groups of players, who are called by their numbers."""
+    names = tuple(map(str, range(n_players)))
+    upper = {} if groups is None else _upper(groups, n_players)
+    players = [np.array([k]) for k in range(n_players)]
+    return read_structure(order, upper, players, names, names)
+
+
+def _upper(groups: Sequence[Sequence[int]], n_players: int) -> dict[str, str]:
+    upper: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        for player in group:
+            if not is_whole(player) or not 0 <= player < n_players:
+                raise InputError(f"groups names {player!r}: players are 0 to {n_players - 1}.")
+            if str(player) in upper:
+                raise InputError(f"groups names player {player} twice.")
+            upper[str(player)] = f"group {number}"
+    return upper
 
 
 class _CountedGame:

@@ -12,6 +12,7 @@ import numpy as np
 
 from shaff._util.frames import Backend
 from shaff._util.missing import is_missing
+from shaff._util.numbers import EXACT, unmasked
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import IntpArray
 from shaff._util.words import counted
@@ -94,7 +95,8 @@ def explain_many(
         Label of the segment of each row; each segment is fitted by itself. A column of X that is
         named here is not an input. Rows whose label is missing form the segment "missing".
     models : dict or None, default=None
-        Names of models to values of the parameter ``estimator`` of `ShapleyEffects`.
+        Names of models to values of the parameter ``estimator`` of `ShapleyEffects`. All of them
+        explain the outcome; ``explains="predictions"`` explains what each of them predicts.
     sample_weight : array of shape (n_rows,) or None, default=None
         Weight of each row.
     row_groups : array of shape (n_rows,) or None, default=None
@@ -236,10 +238,20 @@ def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
 def _labels_of(column: Any) -> list[Any]:
     """Return the labels as plain values, None where one is missing."""
     series = nw.from_native(column, series_only=True, pass_through=True)
-    values = series.to_list() if isinstance(series, nw.Series) else np.asarray(column).tolist()
+    is_series = isinstance(series, nw.Series)
+    values = series.to_list() if is_series else np.asarray(unmasked(column)).tolist()
     if any(isinstance(value, list) for value in values):
         raise InputError("by must be one label per row.")
-    return [None if is_missing(value) else value for value in values]
+    return _as_whole([None if is_missing(value) else value for value in values])
+
+
+def _as_whole(labels: list[Any]) -> list[Any]:
+    """Numbers that are all whole as integers: a segment 0 is called "0" although it comes from a
+    column with gaps, which only floats have."""
+    known = [label for label in labels if label is not None]
+    if not all(isinstance(v, float) and v == v // 1 and abs(v) <= EXACT for v in known):
+        return labels
+    return [None if label is None else int(label) for label in labels]
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:

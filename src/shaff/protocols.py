@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray, Players
 from shaff.data.problem import Problem
+from shaff.data.structure import PLAIN, Structure
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.subsets import Subsets
 from shaff.trees.forest import Forest
@@ -56,6 +57,10 @@ class Values:
     stops : int array of shape (n_subsets, n_models) or None
         How many of its trees each model uses, where that is a choice: what further rows are
         predicted with.
+    squared : float array of shape (n_subsets,) or None
+        Values by squared errors (Brier scores), where v is by log-loss.
+    squared_influences : float32 array of shape (n_subsets, n_rows) or None
+        Influence of each row on ``squared``.
     """
 
     subsets: Subsets
@@ -68,6 +73,8 @@ class Values:
     output_influences: npt.NDArray[np.float32] | None = None
     means: npt.NDArray[np.float32] | None = None
     stops: IntArray | None = None
+    squared: FloatArray | None = None
+    squared_influences: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Values]) -> Values:
@@ -106,7 +113,9 @@ class Values:
 
     def without_rows(self) -> Values:
         """Return the same without what has an entry per row of the data."""
-        return replace(self, influences=None, output_influences=None, means=None)
+        return replace(
+            self, influences=None, output_influences=None, means=None, squared_influences=None
+        )
 
 
 def some_rows(n_rows: int) -> IntpArray:
@@ -167,10 +176,29 @@ class DesignError:
     ----------
     variances : float array of shape (n_players,)
     residual_map : float array of shape (n_residuals, n_subsets + 1)
+    concerns : bool array of shape (n_players, n_residuals) or None, default=None
+        Which residuals the mean square of each player is taken over; None means all.
     """
 
     variances: FloatArray
     residual_map: FloatArray
+    concerns: BoolArray | None = None
+
+    def errors(self, residuals: FloatArray) -> FloatArray:
+        """Return the standard errors of each player, given the residuals of some games.
+
+        ``residuals`` have shape (n_residuals, ...), the errors (n_players, ...).
+        """
+        squares = residuals**2
+        if self.concerns is not None:
+            counts = np.maximum(self.concerns.sum(axis=1), 1).reshape(-1, *[1] * (squares.ndim - 1))
+            square = np.tensordot(self.concerns.astype(np.float64), squares, axes=1) / counts
+        elif len(residuals):
+            square = squares.mean(axis=0)
+        else:
+            square = np.zeros(residuals.shape[1:])
+        variances = self.variances.reshape(-1, *[1] * (squares.ndim - 1))
+        return np.asarray(np.sqrt(variances * square))
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,13 +297,23 @@ class LearnerFacts:
         Class name of the model whose predictions are explained in place of the outcome.
     n_labelled : int or None, default=None
         Number of rows that this model has predicted.
+    projects : str or None, default=None
+        Class name of a given model whose trees are projected, and of what stands around it.
+    not_learnt : float, default=0.0
+        Share of the variance of a noise-free outcome that the learner has missed: it may belong to
+        any input.
     in_place_of : str or None, default=None
-        Class name of a fitted model that cannot be projected, and in whose place learners of shaff
+        Class name of a model that cannot be projected, and in whose place learners of shaff
         explain the outcome.
     refits : str or None, default=None
         Class name of a model that is fitted anew on the columns of each subset.
     model_explains : float or None, default=None
-        Share of the variance of the outcome that a fitted model explains by itself on the rows.
+        Share of the variance of the outcome that a given model explains by itself on held-out rows.
+    is_own_score : bool, default=False
+        Whether the values predict held-out rows by all inputs as the given model does, so that its
+        share follows from them.
+    by_position : str or None, default=None
+        Class name of a fitted model that knows no names of columns, if those of the rows have some.
     blended : tuple of str, default=()
         Kinds of learners that are combined, in words.
     n_splits : int, default=1
@@ -288,19 +326,26 @@ class LearnerFacts:
         The publication that a value function follows, and where it departs from it.
     orders_levels : bool, default=False
         Whether the levels of categories are ordered by their mean outcome over all rows.
+    own_loss : (str, str) or None, default=None
+        Class name and loss of a booster that is fitted with another loss than squares.
     """
 
     explains_model: str | None = None
     n_labelled: int | None = None
+    projects: str | None = None
+    not_learnt: float = 0.0
     in_place_of: str | None = None
     refits: str | None = None
     model_explains: float | None = None
+    is_own_score: bool = False
+    by_position: str | None = None
     blended: tuple[str, ...] = ()
     n_splits: int = 1
     enough: str | None = None
     ignores_cv: bool = False
     reference: str = ""
     orders_levels: bool = False
+    own_loss: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,6 +408,8 @@ class DesignContext:
         The linear game, for settings that say that they use it.
     data_error : float
         Standard error of v(all) by the rows; inf if it is not known.
+    structure : Structure
+        Order and hierarchy of the players.
     """
 
     n_players: int
@@ -374,6 +421,7 @@ class DesignContext:
     relevance: FloatArray | None = None
     proxy: Proxy | None = None
     data_error: float = np.inf
+    structure: Structure = PLAIN
 
     @property
     def max_subsets(self) -> int:
@@ -393,6 +441,7 @@ class SolverContext:
 
     relevance: FloatArray | None = None
     proxy: Proxy | None = None
+    structure: Structure = PLAIN
 
 
 class ValueSetting(ABC):

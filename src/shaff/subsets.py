@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from shaff._util.typing import BoolArray, FloatArray, IntArray, Players, WordArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray, Players, WordArray
 
 
 def log_kernel_weight(sizes: npt.ArrayLike, n_players: int) -> FloatArray:
@@ -162,3 +162,52 @@ def prefixes(orders: IntArray) -> BoolArray:
     joined_at = np.argsort(orders, axis=1)
     masks = joined_at[:, None, :] <= np.arange(p - 1)[None, :, None]
     return masks.reshape(n_orders * (p - 1), p)
+
+
+def n_owen_coalitions(unions: IntpArray) -> int:
+    """Return the number of subsets in `owen_coalitions`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.subsets import n_owen_coalitions
+    >>> n_owen_coalitions(np.array([0, 0, 1]))
+    6
+    """
+    sizes = np.bincount(unions).tolist()
+    others = 2 ** (len(sizes) - 1)
+    return int(2 ** len(sizes) - 2 + sum(others * (2**size - 2) for size in sizes))
+
+
+def owen_coalitions(unions: IntpArray) -> Subsets:
+    """Return the subsets that Owen values depend on: whole groups, and a part of one more.
+
+    The empty and the full set are not among them. With each subset comes its complement.
+
+    Parameters
+    ----------
+    unions : int array of shape (n_players,)
+        Codes 0, 1, ... of the groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.subsets import owen_coalitions
+    >>> len(owen_coalitions(np.array([0, 0, 1, 1])))
+    10
+    """
+    wholes = _every_mask(int(unions.max()) + 1)[:, unions]
+    parts = [wholes]
+    for g in range(int(unions.max()) + 1):
+        own = np.flatnonzero(unions == g)
+        without = wholes[~wholes[:, own[0]]]
+        inner = _every_mask(len(own))[1:-1]
+        masks = np.repeat(without, len(inner), axis=0)
+        masks[:, own] = np.tile(inner, (len(without), 1))
+        parts.append(masks)
+    found = np.concatenate(parts)
+    return Subsets.from_masks(found[found.any(axis=1) & ~found.all(axis=1)])
+
+
+def _every_mask(n: int) -> BoolArray:
+    return np.asarray((np.arange(2**n)[:, None] >> np.arange(n)) & 1, dtype=bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -39,6 +40,18 @@ def make_frame(columns: Mapping[str, Sequence[str | None] | FloatArray], backend
         for name, column in columns.items()
     }
     return nw.from_dict(data, backend=backend).to_native()
+
+
+def installed_backend() -> Backend:
+    """Return the first library of data frames that is installed; pandas if there is none.
+
+    Examples
+    --------
+    >>> from shaff._util.frames import BACKENDS, installed_backend
+    >>> installed_backend() in BACKENDS
+    True
+    """
+    return next((name for name in BACKENDS if find_spec(name) is not None), BACKENDS[0])
 
 
 def sorted_columns(

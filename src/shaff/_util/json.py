@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from shaff._util.missing import is_missing
+from shaff._util.typing import is_whole
 from shaff._version import __version__
-from shaff.errors import InputError
+from shaff.errors import InputError, first_line
+
+# In the place of numbers that JSON lacks; float() reads them.
+WORDS_FOR_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
 def encoded(value: Any) -> Any:
@@ -25,8 +29,12 @@ def encoded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [None if is_missing(item) else encoded(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return WORDS_FOR_NUMBERS[0 if np.isnan(value) else 1 if value > 0 else 2]
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_content(text: str, origin: str, versions: Mapping[str, Sequence[int]]) -> dict[str, Any]:
@@ -41,17 +49,18 @@ def read_content(text: str, origin: str, versions: Mapping[str, Sequence[int]]) 
     {'format': 'f', 'format_version': 1}
     """
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        message = f"{origin} is not a result of shaff, or was cut short: {error}."
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        message = f"{origin} is not a result of shaff, or was cut short: {first_line(error)}."
         raise InputError(message) from error
     form = content.get("format") if isinstance(content, dict) else None
     if not isinstance(form, str) or form not in versions:
         known = ", ".join(f'"{name}"' for name in versions)
         raise InputError(f"{origin} is not a result of shaff: it has no format of {known}.")
-    if content.get("format_version") not in versions[form]:
+    version = content.get("format_version")
+    if not is_whole(version) or version not in versions[form]:
         raise InputError(
-            f"{origin} has format version {content.get('format_version')!r}; "
+            f"{origin} has format version {version if is_whole(version) else 'none'}; "
             f"shaff {__version__} reads versions {versions[form]}."
         )
     return dict(content)

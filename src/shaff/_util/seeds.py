@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from shaff._util.typing import RandomState
+from shaff.errors import InputError
 
 LARGEST_SEED = np.iinfo(np.int32).max
 
@@ -22,7 +23,14 @@ def draw_seed(random_state: RandomState) -> int:
     >>> draw_seed(0) == draw_seed(0)
     True
     """
-    return int(check_random_state(random_state).randint(LARGEST_SEED))
+    try:
+        state = check_random_state(random_state)
+    except ValueError:
+        raise InputError(
+            f"random_state={random_state!r}: expected None, a whole number from 0 to 2**32 - 1, or "
+            "a numpy.random.RandomState."
+        ) from None
+    return int(state.randint(LARGEST_SEED))
 
 
 def joint_seed(*numbers: int) -> int:

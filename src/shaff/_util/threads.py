@@ -19,6 +19,9 @@ from joblib import effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
+from shaff._util.typing import is_whole
+from shaff.errors import InputError
+
 Cancel = npt.NDArray[np.uint8]
 Tasks = Sequence[tuple[Any, ...]]
 Recorder = Callable[[Callable[..., Any], Tasks], list[Any]]
@@ -147,11 +150,25 @@ class _Pool:
     """The threads of a fit, and how long the tasks of its functions take."""
 
     def __init__(self, size: int) -> None:
-        # Begun as they are needed; other libraries keep to threads in them as well.
-        start = partial(parallel_config, backend="threading")
-        self.executor = ThreadPoolExecutor(size, "shaff", start)
+        # Begun as they are needed.
+        self.executor = ThreadPoolExecutor(size, "shaff", self._begin)
+        self._threads: list[threading.Thread] = []
         # Seconds of a task when the function was last called, by its code.
         self._seconds: dict[Any, float] = {}
+
+    def _begin(self) -> None:
+        """What each thread does first: other libraries keep to threads in it as well."""
+        self._threads.append(threading.current_thread())
+        parallel_config(backend="threading")
+
+    def end(self) -> None:
+        """Wait until the threads have ended, also those that the executor does not know of.
+
+        Ctrl-C may meet it after it has begun a thread and before it has noted that.
+        """
+        self.executor.shutdown()
+        for thread in self._threads:
+            thread.join()
 
     def run(
         self, function: Callable[..., Any], tasks: Tasks, cancel: Cancel | None, n_threads: int
@@ -188,6 +205,20 @@ recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 def in_task() -> bool:
     """Whether this thread runs a task of `run_in_threads` beside others."""
     return _own.call is not None
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Refuse anything but None and whole numbers other than 0.
+
+    Examples
+    --------
+    >>> from shaff._util.threads import check_jobs
+    >>> check_jobs(-1)
+    """
+    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
+        raise InputError(
+            f"n_jobs={n_jobs!r}: expected None, a number of threads, or -1 for all cores."
+        )
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -260,12 +291,12 @@ def thread_pool(n_jobs: int | None) -> Iterator[None]:
     []
     """
     pool = _Pool(n_threads(n_jobs))
-    with pool.executor:
-        token = _pool.set(pool)
-        try:
-            yield
-        finally:
-            _pool.reset(token)
+    token = _pool.set(pool)
+    try:
+        yield
+    finally:
+        _pool.reset(token)
+        pool.end()
 
 
 def run_in_threads(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -29,6 +30,18 @@ def listed(names: Sequence[str], limit: int = 8) -> str:
     """
     shown = ", ".join(map(repr, names[:limit]))
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that stands there twice, or None.
+
+    Examples
+    --------
+    >>> from shaff._util.words import repeated
+    >>> repeated(["a", "b", "b"]), repeated(["a", "b"])
+    ('b', None)
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def column_sentence(names: Sequence[str], said: str) -> str:

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
+from shaff._util.interrupts import INTERRUPTED, Interrupts
+from shaff.cli.streams import flush, hang_up
 from shaff.errors import UserError
 
 _EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "jinja2": "report"}
@@ -38,22 +40,42 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # A name that a terminal cannot show is no reason to lose the answer.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings():
+    with Interrupts(ends=arguments is None) as interrupts, warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = _run(words)
-        except ModuleNotFoundError as error:
-            extra = _EXTRAS.get((error.name or "").partition(".")[0])
-            if extra is None:
+            code = _code(words)
+            flush()
+        except BaseException:
+            # Imports may turn Ctrl-C into an error of their own.
+            if not interrupts.came:
                 raise
-            code = _fail(f'this command needs {error.name}: pip install "shaff[{extra}]"')
-        except (UserError, OSError, ImportError, MemoryError) as error:
-            if "--debug" in words:
-                raise
-            code = _fail(_said(error))
-        except KeyboardInterrupt:
-            code = _fail("interrupted", code=130)
+            code = INTERRUPTED
+        if code == INTERRUPTED:
+            _fail("interrupted")
     sys.exit(code)
+
+
+def _code(words: list[str]) -> int:
+    """Run the command; returns the exit code, and says what is wrong."""
+    try:
+        return _run(words)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _fail(f'this command needs {error.name}: pip install "shaff[{extra}]"')
+    except (UserError, OSError, ImportError, MemoryError) as error:
+        if "--debug" in words:
+            raise
+        return _fail(_said(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as end:
+        # By typer and rich, when nobody reads the help any more.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        hang_up()
+        return 0
 
 
 def _said(error: Exception) -> str:
@@ -73,12 +95,12 @@ def _run(words: list[str]) -> int:
     except UsageError as error:
         return _fail(error.format_message())
     except Abort:
-        return _fail("interrupted", code=130)
+        return INTERRUPTED
 
 
-def _fail(message: str, code: int = 2) -> int:
+def _fail(message: str) -> int:
     print("shaff:", " ".join(message.split()), file=sys.stderr)
-    return code
+    return 2
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

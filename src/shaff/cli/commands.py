@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shaff._util.files import replacing
 from shaff._version import __version__
-from shaff.cli import options
+from shaff.cli import options, streams
 from shaff.cli.local import read_local_rows
+from shaff.cli.outcomes import OutcomeWords
 from shaff.cli.outputs import Outputs, public_call
+from shaff.cli.selecting import check_kept, read_question, write_kept
 from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
 # The rest is imported where it is used: help and wrong words need no scikit-learn.
 if TYPE_CHECKING:
-    from shaff import EffectsResult, ShapleyEffects
+    from shaff import EffectsResult, ManyEffects, Selection, ShapleyEffects
     from shaff.cli.reading import TableInputs
+    from shaff.data.remarks import Remark
+    from shaff.results.files import AnyResult
     from shaff.results.local import LocalEffects
 
 # typer exports no base class of its usage errors, and newer versions no longer use click's.
@@ -50,7 +54,7 @@ def _print_version(verbose: bool) -> None:
 @app.callback()
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show it.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="With --version: also what it runs on.")
     ] = False,
@@ -66,10 +70,16 @@ def explain(
     context: typer.Context,
     data: options.Data,
     target: options.Target,
+    event: options.Event = None,
+    horizon: options.Horizon = None,
+    of: options.Of = None,
+    exceeds: options.Exceeds = None,
+    exposure: options.Exposure = None,
     drop: options.Drop = None,
     only: options.Only = None,
     categorical: options.Categorical = None,
     group: options.Group = None,
+    order: options.Order = None,
     row_groups: options.RowGroups = None,
     time: options.Time = None,
     weight: options.Weight = None,
@@ -78,6 +88,7 @@ def explain(
     drop_missing_target: options.DropMissingTarget = False,
     max_rows: options.MaxRows = 100_000,
     estimator: options.Estimator = options.AUTO,
+    loss: options.Loss = "squared_error",
     subsets: options.SubsetCount = None,
     tol: options.Tol = None,
     interactions: options.WithInteractions = False,
@@ -92,34 +103,42 @@ def explain(
     html: options.Html = None,
     json: options.Json = None,
     csv: options.Csv = None,
+    markdown: options.Markdown = None,
     plot: options.Plot = None,
     local: options.Local = None,
     local_output: options.LocalOutput = None,
     force: options.Force = False,
+    checkpoint: options.CheckpointFolder = None,
+    quiet: options.Quiet = False,
     config: options.Config = None,
     debug: options.Debug = False,
 ) -> None:
     """Estimate the Shapley effects of the columns of a table on one of them."""
-    outputs = Outputs(json, csv, plot, html, local_output)
+    outputs = Outputs(json, csv, plot, html, local_output, markdown=markdown)
     outputs.check(force, data)
     local_rows = read_local_rows(local, local_output)
-    order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
-    source = Source(tuple(data), encoding, query, table, sheet, order)  # type: ignore[arg-type]
-    check_source(source)
-    if by is not None and (json is not None or html is not None):
-        raise InputError("--by has a table and a picture: leave out --json and --html.")
+    source = _source(data, dates, encoding=encoding, query=query, table=table, sheet=sheet)
+    if by is not None and (local is not None or interactions):
+        raise InputError("--by explains segments: leave out --local and --interactions.")
     if published and estimator is not options.AUTO:
         raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
+    outcome = OutcomeWords(event, horizon, of, exceeds, exposure)
+    outcome.check(classes)
     from shaff.cli.reading import ColumnRoles, read_inputs
     from shaff.data.problem import RawData
 
     roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
-                  weight, classes, drop_missing_target, by, time)  # fmt: skip
-    inputs = read_inputs(source, roles, max_rows, seed, _verbose())
-    settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **inputs.settings}
-    effects = _estimator(published, estimator, **_settings(seed, jobs), **settings)
+                  weight, classes, drop_missing_target, by, time, outcome, order)  # fmt: skip
+    inputs = read_inputs(source, roles, max_rows, seed, int(not quiet))
+    settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, "loss": loss,
+                "checkpoint": checkpoint, **inputs.settings}  # fmt: skip
+    effects = _estimator(published, estimator, **_settings(seed, jobs, quiet), **settings)
     if inputs.by is not None:
-        _deliver_many(effects, inputs, outputs)
+        from shaff import explain_many
+
+        shared = {**effects.get_params(deep=False), **inputs.rows}
+        many = explain_many(inputs.X, inputs.y, by=inputs.by, **shared)
+        _deliver_many(many, outputs, inputs.remarks)
         return
     new_rows = None if local_rows is None else local_rows.new_rows(source, inputs, max_rows)
     given = RawData(inputs.X, inputs.y, **inputs.rows)
@@ -131,25 +150,141 @@ def explain(
 
 
 @app.command()
+def select(
+    data: options.Data,
+    target: options.Target,
+    all_relevant: options.AllRelevant = False,
+    minimal: options.Minimal = False,
+    alpha: options.Alpha = None,
+    adjust: options.Adjust = None,
+    tolerance: options.Tolerance = None,
+    drop: options.Drop = None,
+    only: options.Only = None,
+    categorical: options.Categorical = None,
+    group: options.Group = None,
+    row_groups: options.RowGroups = None,
+    time: options.Time = None,
+    weight: options.Weight = None,
+    classes: options.Classes = False,
+    drop_missing_target: options.DropMissingTarget = False,
+    max_rows: options.MaxRows = 100_000,
+    estimator: options.Estimator = options.AUTO,
+    subsets: options.SubsetCount = None,
+    tol: options.Tol = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    encoding: options.Encoding = None,
+    dates: options.DateOrder = None,
+    query: options.Query = None,
+    table: options.Table = None,
+    sheet: options.Sheet = None,
+    output: options.KeptOutput = None,
+    json: options.Json = None,
+    csv: options.Csv = None,
+    markdown: options.Markdown = None,
+    plot: options.PathPlot = None,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
+    config: options.Config = None,
+    debug: options.Debug = False,
+) -> None:
+    """Select columns: all that matter for one of them, or the fewest that predict it as well."""
+    outputs = Outputs(json, csv, plot, kept=output, markdown=markdown)
+    outputs.check(force, data)
+    asked = read_question(all_relevant, minimal, alpha, adjust, tolerance, plot)
+    source = _source(data, dates, encoding=encoding, query=query, table=table, sheet=sheet)
+    from shaff.cli.reading import ColumnRoles, read_inputs
+
+    roles = ColumnRoles(target, drop or (), only or (), categorical or (), group or (), row_groups,
+                  weight, classes, drop_missing_target, time=time)  # fmt: skip
+    inputs = read_inputs(source, roles, max_rows, seed, int(not quiet))
+    check_kept(output, inputs, max_rows)
+    settings = {"max_rows": max_rows, "n_subsets": subsets, "tol": tol, **inputs.settings}
+    effects = _estimator(False, estimator, **_settings(seed, jobs, quiet), **settings)
+    _deliver_selection(asked.select(effects, inputs), inputs, outputs)
+
+
+@app.command()
 def show(
     result: Annotated[Path, typer.Argument(help="What --json wrote.", show_default=False)],
     html: options.Html = None,
     csv: options.Csv = None,
+    markdown: options.Markdown = None,
     plot: options.Plot = None,
     force: options.Force = False,
     debug: options.Debug = False,
 ) -> None:
     """Show the table, chart or report of a saved result."""
-    outputs = Outputs(None, csv, plot, html)
+    outputs = Outputs(None, csv, plot, html, markdown=markdown)
     outputs.check(force, [result])
-    if not result.is_file():
-        raise InputError(f"there is no file {result}.")
-    from shaff import EffectsResult, load_result
+    from shaff import ManyEffects
 
-    saved = load_result(result)
+    saved = _saved(result)
+    if isinstance(saved, ManyEffects):
+        _deliver_many(saved, outputs)
+        return
+    _deliver(_as_effects(saved, result, "show"), outputs)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="What --json wrote.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    labels: options.Labels = None,
+    units: options.InUnits = None,
+    level: options.Level = 0.95,
+    other_outcome: options.OtherOutcome = False,
+    html: options.Html = None,
+    json: options.Json = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    force: options.Force = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare the effects of two saved results, input by input: second minus first.
+
+    The two are taken as independent: files do not keep what each row did.
+    """
+    outputs = Outputs(json, csv, plot, html)
+    outputs.check(force, [first, second])
+    names = _labels(labels, first, second)
+    from shaff import compare as compare_results
+    from shaff.cli.printing import print_saved
+    from shaff.results.comparison import UNITS, Units
+
+    saved = [_as_effects(_saved(path), path, "compare") for path in (first, second)]
+    found = compare_results(*saved, labels=names, other_outcome=other_outcome)
+    one_unit: Units | None = None if units is None else UNITS[list(options.Units).index(units)]
+    if not outputs.is_alone:
+        typer.echo(found.summary(level=level, units=one_unit))
+    written = outputs.write_comparison(found, level, one_unit)
+    if not outputs.is_alone:
+        print_saved([str(path) for path in written])
+
+
+def _labels(given: str | None, first: Path, second: Path) -> tuple[str, str]:
+    """What two results are called."""
+    names = [path.stem for path in (first, second)] if given is None else given.split(",")
+    if len(names) != 2 or not all(name.strip() for name in names):
+        raise InputError(f"--labels: give two names with a comma between them, not {given!r}.")
+    one, other = (name.strip() for name in names)
+    return (one, other) if one != other else (str(first), str(second))
+
+
+def _saved(path: Path) -> AnyResult:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    from shaff import load_result
+
+    return load_result(path)
+
+
+def _as_effects(saved: AnyResult, path: Path, command: str) -> EffectsResult:
+    from shaff import EffectsResult
+
     if not isinstance(saved, EffectsResult):
-        raise InputError(f"{result} holds {type(saved).__name__}: show takes effects.")
-    _deliver(saved, outputs)
+        raise InputError(f"{path} holds {type(saved).__name__}: {command} takes effects.")
+    return saved
 
 
 @app.command()
@@ -157,10 +292,11 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("demo-output"),
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
 ) -> None:
     """Explain disease progression in scikit-learn's diabetes data (442 patients).
 
-    Writes report, chart and result; those of an earlier demo are replaced.
+    Writes the table, report, chart and result; those of an earlier demo are replaced.
     """
     import polars as pl
 
@@ -171,8 +307,11 @@ def demo(
     X, y, names = load_diabetes()
     frame = pl.DataFrame(X, schema=list(names))
     given = RawData(frame, pl.Series(DEMO_TARGET, y))
-    effects = ShapleyEffects(**_settings(seed, jobs))._fit(given, call="shaff demo")
+    effects = ShapleyEffects(**_settings(seed, jobs, quiet))._fit(given, call="shaff demo")
     output.mkdir(parents=True, exist_ok=True)
+    # A table to try the other commands on.
+    with replacing(output / "diabetes.csv") as temporary:
+        frame.with_columns(pl.Series(DEMO_TARGET, y)).write_csv(temporary)
     files = Outputs(
         json=str(output / "effects.json"),
         plot=output / "effects.png",
@@ -182,13 +321,16 @@ def demo(
     typer.echo(f"Open {output / 'report.html'} in a browser.")
 
 
-def _settings(seed: int, jobs: int) -> dict[str, Any]:
-    return {"random_state": seed, "n_jobs": jobs, "verbose": _verbose()}
+def _source(data: list[Path], dates: options.Dates | None, **how: str | None) -> Source:
+    """The files as they are to be read, which must be there."""
+    order = {None: None, options.Dates.DAY: "day", options.Dates.MONTH: "month"}[dates]
+    source = Source(tuple(data), order=order, **how)  # type: ignore[arg-type]
+    check_source(source)
+    return source
 
 
-def _verbose() -> int:
-    # A progress bar is for people: none in files and pipes.
-    return int(sys.stderr.isatty())
+def _settings(seed: int, jobs: int, quiet: bool) -> dict[str, Any]:
+    return {"random_state": seed, "n_jobs": jobs, "verbose": int(not quiet)}
 
 
 def _estimator(published: bool, learner: options.Learner, **settings: Any) -> ShapleyEffects:
@@ -199,16 +341,25 @@ def _estimator(published: bool, learner: options.Learner, **settings: Any) -> Sh
     return ShapleyEffects(learner.value, **settings)
 
 
-def _deliver_many(effects: ShapleyEffects, inputs: TableInputs, outputs: Outputs) -> None:
-    from shaff import explain_many
+def _deliver_many(many: ManyEffects, outputs: Outputs, remarks: tuple[Remark, ...] = ()) -> None:
     from shaff.cli.printing import print_saved
     from shaff.fitting.notes.reading import sentence
 
-    settings = {**effects.get_params(deep=False), **inputs.rows}
-    many = explain_many(inputs.X, inputs.y, by=inputs.by, **settings)
     if not outputs.is_alone:
-        typer.echo("\n".join([many.summary(), *map(sentence, inputs.remarks)]))
+        streams.write("\n".join([many.summary(), *map(sentence, remarks), ""]))
     saved = outputs.write_many(many)
+    if not outputs.is_alone:
+        print_saved([str(path) for path in saved])
+
+
+def _deliver_selection(found: Selection, inputs: TableInputs, outputs: Outputs) -> None:
+    from shaff.cli.printing import print_saved, print_selection
+
+    if not outputs.is_alone:
+        print_selection(found)
+    if outputs.kept is not None:
+        write_kept(found, inputs, outputs.kept)
+    saved = outputs.write(found)
     if not outputs.is_alone:
         print_saved([str(path) for path in saved])
 

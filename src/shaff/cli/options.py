@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from enum import StrEnum
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from shaff._util.words import listed
-from shaff.errors import InputError
+from shaff.errors import InputError, first_line
 from shaff.values.registry import LEARNERS
 
 # Learners that evaluate a subset of the inputs, by name.
@@ -20,11 +21,42 @@ Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type:
 AUTO = Learner("auto")
 
 
+# A name with more parts than any option has.
+_DOTTED = re.compile(r"(?:[^\s=\[\]{}#.,]+[ \t]*\.[ \t]*){100}")
+
+
 class Dates(StrEnum):
     """What ``01/02/2021`` begins with."""
 
     DAY = "day-first"
     MONTH = "month-first"
+
+
+class Units(StrEnum):
+    """What differences of effects are measured in."""
+
+    SHARE = "share"
+    VARIANCE = "variance"
+
+
+def _check_level(level: float) -> float:
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"{level} is no level of an interval: give 0.95 or so.")
+    return level
+
+
+class Survival(StrEnum):
+    """What is explained of a time until an event."""
+
+    RESTRICTED_MEAN = "restricted_mean"
+    SURVIVAL = "survival"
+
+
+class Adjustment(StrEnum):
+    """How tests allow for their number."""
+
+    HOLM = "holm"
+    FDR = "fdr"
 
 
 def _check_jobs(jobs: int) -> int:
@@ -65,11 +97,18 @@ def _hint(name: str, known: set[str]) -> str:
 def _settings(path: Path, command: str) -> dict[str, Any]:
     """Options in a TOML file: in its table with the command's name, or else in the whole file."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if _DOTTED.search(text):  # which takes very long to read
+            raise InputError(
+                f"--config: {path} is no file of options: it has a name of many parts."
+            )
+        content = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"--config: there is no file {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"--config: {path} is no TOML file: {error}.") from error
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--config: {path} is no TOML file: {first_line(error)}.") from error
     table = content.get(command, content)
     if not isinstance(table, dict):
         raise InputError(f"--config: {command!r} in {path} is no table of options.")
@@ -113,6 +152,24 @@ Data = Annotated[
     ),
 ]
 Target = Annotated[str, _column("Column to explain.", show_default=False)]
+Event = Annotated[
+    str | None,
+    _column("Column of 0 and 1: whether the event came at the target's time, or was censored."),
+]
+Horizon = Annotated[
+    float | None, _rows("Times count up to here; with --event.", metavar="TIME", min=0)
+]
+Of = Annotated[
+    Survival | None,
+    _rows("What is explained up to the horizon: the time, or surviving it; with --event."),
+]
+Exceeds = Annotated[
+    str | None,
+    _rows("Explain whether the target exceeds a limit, or a quantile: 10, q0.9.", metavar="LIMIT"),
+]
+Exposure = Annotated[
+    str | None, _column("Column that the target's counts are divided and weighted by.")
+]
 Drop = Annotated[list[str] | None, _column(f"Column to leave out; {_REPEAT}.")]
 Only = Annotated[list[str] | None, _column(f"Explain by these columns and no others; {_REPEAT}.")]
 Categorical = Annotated[
@@ -120,7 +177,18 @@ Categorical = Annotated[
 ]
 Group = Annotated[
     list[str] | None,
-    _column("NAME=A,B: columns that count as one input; repeat.", metavar="NAME=A,B"),
+    _column(
+        "NAME=A,B: columns that count as one input; repeat. UPPER::NAME=A,B puts it in a group of "
+        "groups.",
+        metavar="NAME=A,B",
+    ),
+]
+Order = Annotated[
+    str | None,
+    _column(
+        'Inputs by layers, those that come first in time or cause first: "age,sex;bmi;pressure".',
+        metavar="A,B;C",
+    ),
 ]
 By = Annotated[
     str | None,
@@ -162,6 +230,14 @@ Sheet = Annotated[
     str | None, _reading("Sheet of a spreadsheet; the first if not given.", metavar="NAME")
 ]
 Estimator = Annotated[Learner, _computing("Learner that is fitted to subsets of the inputs.")]
+Loss = Annotated[
+    str,
+    _computing(
+        "What is measured of held-out rows: squared_error, log_loss (classes), poisson (counts), "
+        "gamma, tweedie, or tweedie:1.7 for that power.",
+        metavar="NAME",
+    ),
+]
 SubsetCount = Annotated[
     int | None,
     _computing("Subsets to evaluate; as many as needed if not given.", min=2, metavar="N"),
@@ -186,8 +262,40 @@ Jobs = Annotated[
         metavar="N",
     ),
 ]
+AllRelevant = Annotated[
+    bool,
+    _computing("Keep all columns whose effect is significantly above 0 (default).",
+               "--all-relevant"),
+]  # fmt: skip
+Minimal = Annotated[
+    bool, _computing("Keep the fewest columns that predict as well as all.", "--minimal")
+]
+Alpha = Annotated[
+    float | None,
+    _computing("Level of the tests of --all-relevant; 0.05 if not given.", metavar="X"),
+]
+Adjust = Annotated[
+    Adjustment | None,
+    _computing("What the level limits: the chance of any false column (holm, if not given), or "
+               "the expected share of false ones (fdr)."),
+]  # fmt: skip
+Tolerance = Annotated[
+    str | None,
+    _computing("Explained variance that --minimal may lose: 1se (if not given) or a number.",
+               metavar="X"),
+]  # fmt: skip
+KeptOutput = Annotated[
+    Path | None, _result("Write the table with the columns that are kept here: .csv or .parquet.")
+]
+PathPlot = Annotated[
+    Path | None, _result("Draw explained variance against the number of columns here (--minimal).")
+]
 Json = Annotated[str | None, _result("Write the result here; - is the standard output, alone.")]
 Csv = Annotated[str | None, _result("Write the table here; - is the standard output, alone.")]
+Markdown = Annotated[
+    str | None,
+    _result("Write table, headline and notes as Markdown here; - is the standard output, alone."),
+]
 Plot = Annotated[Path | None, _result("Draw the bar chart here: .png, .svg, .pdf, .jpg.")]
 Html = Annotated[Path | None, _result("Write the report here, a page for any browser.")]
 Local = Annotated[
@@ -199,6 +307,30 @@ Local = Annotated[
     ),
 ]
 LocalOutput = Annotated[Path | None, _result("Write what --local found here: .csv or .json.")]
+Labels = Annotated[
+    str | None,
+    _option("What the two are called; the names of the files if not given.", panel=COMPUTING,
+            metavar="A,B"),
+]  # fmt: skip
+InUnits = Annotated[
+    Units | None,
+    _computing("Differences of shares, or in units of the variance; both if not given.", "--units"),
+]
+Level = Annotated[float, _computing("Level of the intervals.", callback=_check_level, metavar="X")]
+OtherOutcome = Annotated[
+    bool,
+    _computing("Compare although the outcomes have different names.", "--other-outcome"),
+]
+CheckpointFolder = Annotated[
+    str | None,
+    _option(
+        "Folder in which evaluated subsets are saved: the same command goes on from there.",
+        "--checkpoint",
+        panel=COMPUTING,
+        metavar="FOLDER",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the progress.")]
 Force = Annotated[bool, _option("Overwrite files that are there.", "--force", panel=RESULTS)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 Config = Annotated[

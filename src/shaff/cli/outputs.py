@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import shlex
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,22 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaff._util.files import check_target, replacing
+from shaff.cli import streams
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
-    from shaff import EffectsResult, ManyEffects
+    from shaff import Comparison, EffectsResult, ManyEffects, Selection
+    from shaff.results.comparison import Units
     from shaff.results.local import LocalEffects
 
 IMAGES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 PAGES = (".html", ".htm")
 VALUES = (".csv", ".json")
+TABLES = (".csv", ".parquet")
 STANDARD_OUTPUT = "-"
 # A spreadsheet runs what begins so.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Words after which something private may stand, and how it may stand inside of a word.
 _PRIVATE = ("--query",)
 # Options that do not change the effects.
-_NO_MATTER = ("--jobs", "--json", "--csv", "--plot", "--html", "--local", "--local-output")
+_NO_MATTER = ("--jobs", "--json", "--csv", "--markdown", "--plot", "--html", "--local",
+              "--local-output", "--checkpoint")  # fmt: skip
 _WITH_VALUE = (*_PRIVATE, *_NO_MATTER)
 _SECRET = re.compile(r"(?i)(token|secret|password|passwd|pwd|api_?key|key)=[^&\s]+|://[^/@\s]+@")
 
@@ -44,11 +47,15 @@ class Outputs:
     plot: Path | None = None
     html: Path | None = None
     local: Path | None = None
+    kept: Path | None = None
+    markdown: str | None = None
 
     def check(self, force: bool, inputs: Sequence[Path] = ()) -> None:
         """Check the names before a long computation ends in a wrong path."""
-        if self.json == self.csv == STANDARD_OUTPUT:
-            raise InputError("--json and --csv: only one of them can have the standard output.")
+        if self._streams.count(STANDARD_OUTPUT) > 1:
+            raise InputError(
+                "--json, --csv and --markdown: only one of them can have the standard output."
+            )
         files = self._files()
         for option, path in files:
             _check_output(path, option, force, inputs)
@@ -57,44 +64,78 @@ class Outputs:
         _check_kind("--plot", self.plot, IMAGES, "matplotlib")
         _check_kind("--html", self.html, PAGES, "jinja2")
         _check_kind("--local-output", self.local, VALUES, "numpy")
+        _check_kind("--output", self.kept, TABLES, "polars")
 
     @property
     def is_alone(self) -> bool:
         """Whether the standard output belongs to a program, not to a person."""
-        return STANDARD_OUTPUT in (self.json, self.csv)
+        return STANDARD_OUTPUT in self._streams
 
-    def write(self, result: EffectsResult, local: LocalEffects | None = None) -> list[Path]:
+    @property
+    def _streams(self) -> tuple[str | None, ...]:
+        return (self.json, self.csv, self.markdown)
+
+    def write(
+        self, result: EffectsResult | Selection, local: LocalEffects | None = None
+    ) -> list[Path]:
         """Write everything; returns the files."""
         if self.local is not None and local is not None:
             write_local(local, self.local)
         if self.html is not None:
-            result.to_html(self.html, local=local)
+            result.to_html(self.html, local=local)  # type: ignore[union-attr]
         if self.plot is not None:
             _save_plot(result, self.plot)
-        if self.json == STANDARD_OUTPUT:
-            sys.stdout.write(result.to_json() + "\n")
-        elif self.json is not None:
-            result.to_json(self.json)
+        self._write_json(result)
         self._write_csv(as_csv(result))
+        self._write_markdown(result)
+        return [path for _, path in self._files()]
+
+    def write_comparison(
+        self, found: Comparison, level: float = 0.95, units: Units | None = None
+    ) -> list[Path]:
+        """Write everything of a comparison; returns the files."""
+        if self.html is not None:
+            found.to_html(self.html)
+        if self.plot is not None:
+            _save_plot(found, self.plot, level=level, units=units or "share")
+        self._write_json(found)
+        self._write_csv(as_csv(found, level=level, units=units))
         return [path for _, path in self._files()]
 
     def write_many(self, many: ManyEffects) -> list[Path]:
-        """Write the table and the picture of many results; returns the files."""
+        """Write what is asked for of many results; returns the files."""
+        if self.html is not None:
+            many.to_html(self.html)
         if self.plot is not None:
             _save_plot(many, self.plot)
+        self._write_json(many)
         self._write_csv(as_csv(many))
+        self._write_markdown(many)
         return [path for _, path in self._files()]
+
+    def _write_json(self, result: EffectsResult | ManyEffects | Comparison | Selection) -> None:
+        if self.json == STANDARD_OUTPUT:
+            streams.write(result.to_json() + "\n")
+        elif self.json is not None:
+            result.to_json(self.json)
 
     def _write_csv(self, text: str) -> None:
         if self.csv == STANDARD_OUTPUT:
-            sys.stdout.write(text)
+            streams.write(text)
         elif self.csv is not None:
             with replacing(self.csv) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")
 
+    def _write_markdown(self, result: EffectsResult | ManyEffects | Selection) -> None:
+        if self.markdown == STANDARD_OUTPUT:
+            streams.write(result.to_markdown())
+        elif self.markdown is not None:
+            result.to_markdown(self.markdown)
+
     def _files(self) -> list[tuple[str, Path]]:
         named = {"--json": self.json, "--csv": self.csv, "--plot": self.plot, "--html": self.html,
-                 "--local-output": self.local}  # fmt: skip
+                 "--local-output": self.local, "--output": self.kept,
+                 "--markdown": self.markdown}  # fmt: skip
         return [(option, Path(path)) for option, path in named.items()
                 if path is not None and path != STANDARD_OUTPUT]  # fmt: skip
 
@@ -109,7 +150,7 @@ def _check_output(path: Path, option: str, force: bool, inputs: Sequence[Path]) 
     if any(path.resolve() == given.resolve() for given in inputs):
         raise InputError(f"{option}: {path} is what is to be read.")
     if is_file and path.exists() and not force:
-        raise InputError(f"{option}: {path} is there already: overwrite it by --force.")
+        raise InputError(f"{option}: {path} already exists; use --force to overwrite it.")
     if is_file:
         _check_folder(path.resolve().parent, option)
 
@@ -132,14 +173,20 @@ def _check_kind(option: str, path: Path | None, endings: tuple[str, ...], librar
         raise ModuleNotFoundError(name=library)
 
 
-def _save_plot(result: EffectsResult | ManyEffects, path: Path) -> None:
+def _save_plot(
+    result: EffectsResult | ManyEffects | Comparison | Selection, path: Path, **options: Any
+) -> None:
     from shaff.show.plots import make_display
 
-    make_display(result).save(path)
+    make_display(result, **options).save(path)
 
 
-def as_csv(result: EffectsResult | ManyEffects | LocalEffects) -> str:
+def as_csv(
+    result: EffectsResult | ManyEffects | LocalEffects | Comparison | Selection, **options: Any
+) -> str:
     """Return the table of a result; names that a spreadsheet would run are text to it.
+
+    Options are those of its ``to_frame``.
 
     Examples
     --------
@@ -148,7 +195,7 @@ def as_csv(result: EffectsResult | ManyEffects | LocalEffects) -> str:
     >>> print(as_csv(example(names=("=1+1", "bmi"))).splitlines()[2].split(",")[0])
     '=1+1
     """
-    frame = result.to_frame("polars")
+    frame = result.to_frame("polars", **options)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([inert(name) for name in frame.columns])
@@ -196,6 +243,8 @@ def public_call(words: Sequence[str]) -> str:
     """
     shown, before = [], ""
     for word in words:
+        if word == "--quiet":
+            continue
         option, equals, value = word.partition("=")
         if before in _PRIVATE:
             shown.append("...")

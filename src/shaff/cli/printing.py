@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from shaff._util.words import enumerated
+from shaff.cli.streams import hang_up
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
+from shaff.results.selection import Selection
 from shaff.show import sentences
-from shaff.show.rows import NONE, Row, plain, remark_sentences, rows
+from shaff.show.rows import NONE, Row, plain, remark_sentences, unfolded_rows
 from shaff.show.text import (
     MAX_PARTS,
     headings,
@@ -22,6 +24,7 @@ from shaff.show.text import (
     local_tables,
     pairs_table,
     rest_text,
+    selection_table,
 )
 
 # A narrow terminal shows no Sobol indices and shorter bars, one narrower yet no directions; a file
@@ -32,7 +35,8 @@ _NAME = 20
 # Remarks stand at the end of their lines where there is room, else below the table.
 WITH_REMARKS = 150
 _FILE_WIDTH = 160
-_LEAST_WIDTH = {"first_order": NARROW, "total": NARROW, "direction": NARROWER}
+_LEAST_WIDTH = {"first_order": NARROW, "total": NARROW, "direction": NARROWER, "brier": NARROWER,
+                "brier_error": NARROW}  # fmt: skip
 MAX_INPUTS, MAX_PAIRS, MAX_ROWS, NARROW_PARTS = 50, 12, 10, 4
 # Seen on dark and on light ground; terminals with few colours take the nearest.
 _BLUE, _PALE = "#4a86c5", "#8a97a5"
@@ -55,11 +59,12 @@ def print_result(result: EffectsResult, console: Console | None = None) -> None:
     # Lines of text wrap on a terminal only, so that files and pipes get them whole.
     whole = not console.is_terminal
     console.print(Text(sentences.title(result), style="bold"), soft_wrap=whole)
+    _print_sentences(list(filter(None, [sentences.structure(result)])), console)
     console.print()
-    lines = rows(result)
+    lines = unfolded_rows(result, MAX_INPUTS)
     console.print(_table(result, lines, console))
     if console.width < WITH_REMARKS:
-        _print_sentences(remark_sentences(lines[:MAX_INPUTS]), console)
+        _print_sentences(remark_sentences(lines), console)
     if len(result.names) > MAX_INPUTS:
         console.print(Text(rest_text(result, MAX_INPUTS), style="dim"))
     console.print()
@@ -101,6 +106,24 @@ def print_local(local: LocalEffects, console: Console | None = None) -> None:
     _print_sentences(local_footer(local, MAX_ROWS), console)
 
 
+def print_selection(found: Selection, console: Console | None = None) -> None:
+    """Print what is kept, why, and what could stand in for it."""
+    console = console or _console()
+    console.print(Text(found.sentence, style="bold"), soft_wrap=not console.is_terminal)
+    kept = [int(j) for j in found.order if found.kept[j]]
+    if kept:
+        console.print()
+        header, *lines = selection_table(found, kept)
+        table = Table(box=None, pad_edge=False)
+        for k, name in enumerate(header):
+            is_text = k in (0, len(header) - 1)
+            table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+        for line in lines:
+            table.add_row(*map(Text, line))
+        console.print(table)
+    _print_sentences([f"Note: {note}" for note in found.notes], console)
+
+
 def print_saved(paths: list[str], console: Console | None = None) -> None:
     """Print where the files are."""
     console = console or _console()
@@ -109,9 +132,24 @@ def print_saved(paths: list[str], console: Console | None = None) -> None:
         console.print(Text(f"Saved {enumerated(paths)}"), soft_wrap=True)
 
 
+class _Output(Console):
+    """A console that goes on when nobody reads it any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Write nowhere from now on; files are still to be written."""
+        hang_up()
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; with older versions of rich the error arrives here."""
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            hang_up()
+
+
 def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_FILE_WIDTH)
+    console = _Output(highlight=False)
+    return console if console.is_terminal else _Output(highlight=False, width=_FILE_WIDTH)
 
 
 def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
@@ -121,7 +159,7 @@ def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
         if console.width >= _LEAST_WIDTH.get(name, 0)
     }
     table = Table(box=None, pad_edge=False)
-    longest = max((len(name) for name in result.names), default=0)
+    longest = max((len(row.indented) for row in lines), default=0)
     table.add_column("input", overflow="fold", min_width=min(longest, _NAME))
     for heading in columns.values():
         table.add_column(heading, justify="right", no_wrap=True)
@@ -130,10 +168,11 @@ def _table(result: EffectsResult, lines: list[Row], console: Console) -> Table:
     with_remarks = console.width >= WITH_REMARKS and any(row.remark for row in lines)
     if with_remarks:
         table.add_column("", no_wrap=True)
-    draw = _Bars(console, max((row.high for row in lines), default=0.0), has_errors)
-    for row in lines[:MAX_INPUTS]:
+    longest_bar = max((row.high for row in lines if np.isfinite(row.high)), default=0.0)
+    draw = _Bars(console, longest_bar, has_errors)
+    for row in lines:
         # Text, not markup: a column may be called "[b]".
-        name = Text(row.name, style="" if row.is_significant else "dim")
+        name = Text(row.indented, style="" if row.is_significant else "dim")
         end = [Text(row.remark, style="dim")] * with_remarks
         table.add_row(name, *(Text(getattr(row, c)) for c in columns), draw(row), *end)
     return table
@@ -153,11 +192,14 @@ class _Bars:
         if row.is_screened:
             return Text("" if row.interval == NONE else row.interval)
         colour = _BLUE if row.is_significant else _PALE
-        ends = (row.low, row.estimate, row.high)
-        low, effect, high = (round(self.width * end / self.top) for end in ends)
+        low, effect, high = map(self._cells, (row.low, row.estimate, row.high))
         if not self.has_errors:
             return Text(self.glyphs.bar * effect, style=colour)
         return _with_interval(effect, low, high, self.glyphs, colour)
+
+    def _cells(self, end: float) -> int:
+        """How many cells a number takes; one that is not known or beyond all takes none or all."""
+        return round(self.width * min(end / self.top, 1.0)) if end == end else 0
 
 
 def _with_interval(effect: int, low: int, high: int, glyphs: _Glyphs, colour: str) -> Text:

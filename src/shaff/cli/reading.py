@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from shaff._util.seeds import draw_seed
 from shaff._util.words import counted, listed
+from shaff.cli.outcomes import OutcomeWords
+from shaff.data.outcome import DerivedOutcome
 from shaff.data.remarks import Remark
 from shaff.data.sources.files import Source, TableFile, read_source, with_types
 from shaff.data.sources.packed import called
@@ -37,10 +39,14 @@ class ColumnRoles:
         Each a column, or several separated by commas; ``group`` has "name=" before them.
     row_groups, weight, by, time : str or None, default=None
         Columns of group labels, of weights, of segments and of times.
+    order : str or None, default=None
+        Layers of inputs, separated by semicolons.
     classes : bool, default=False
         Whether the outcome holds classes although they are written as numbers.
     drop_missing_target : bool, default=False
         Whether rows without an outcome are left out; they are refused otherwise.
+    outcome : OutcomeWords, default=OutcomeWords()
+        What is explained of the target, if it is not the target itself.
     """
 
     target: str
@@ -54,6 +60,8 @@ class ColumnRoles:
     drop_missing_target: bool = False
     by: str | None = None
     time: str | None = None
+    outcome: OutcomeWords = field(default_factory=OutcomeWords)
+    order: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +69,7 @@ class TableInputs:
     """Data and settings for `ShapleyEffects`, and remarks on how they were read."""
 
     X: pl.DataFrame
-    y: pl.Series
+    y: pl.Series | DerivedOutcome
     rows: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
@@ -99,9 +107,11 @@ def read_inputs(
         settings["categorical"] = [name for name in categorical if name in inputs]
     if roles.group:
         settings["groups"] = _groups(inputs, roles.group)
+    if roles.order is not None:
+        settings["order"] = _order(inputs, settings.get("groups", {}), roles.order)
     return TableInputs(
         frame.select(inputs),
-        _target(frame[roles.target], roles.classes),
+        roles.outcome.outcome(frame, _target(frame[roles.target], roles.classes)),
         _rows(frame, roles),
         settings,
         (*missing, *table.remarks, *numbered, *empty),
@@ -114,7 +124,7 @@ def _special(names: Sequence[str], roles: ColumnRoles) -> list[str]:
     """Return the columns of outcome, groups, weights, segments and time, which are not inputs."""
     special = [roles.target]
     named = {"--row-groups": roles.row_groups, "--weight": roles.weight, "--by": roles.by,
-             "--time": roles.time}  # fmt: skip
+             "--time": roles.time, **roles.outcome.columns}  # fmt: skip
     for option, name in named.items():
         if name is None:
             continue
@@ -156,10 +166,16 @@ def _selected(table: TableFile, names: Sequence[str]) -> TableFile:
 
 def _without_empty(frame: pl.DataFrame, inputs: list[str]) -> tuple[list[str], tuple[Remark, ...]]:
     """Return the columns with any value, and a remark on those without."""
-    empty = [name for name in inputs if not _has_value(frame[name]).any()]
+    empty = {name: None for name in inputs if _is_empty(frame[name])}
     if not empty:
         return inputs, ()
     return [name for name in inputs if name not in empty], (Remark("empty", tuple(empty)),)
+
+
+def _is_empty(column: pl.Series) -> bool:
+    # The largest number is NaN only if all are: no expression, of which many columns need many.
+    largest = column.max() if column.dtype.is_float() else None
+    return column.null_count() == len(column) or largest != largest
 
 
 def _has_value(column: pl.Series) -> pl.Series:
@@ -217,16 +233,32 @@ def _rows(frame: pl.DataFrame, roles: ColumnRoles) -> dict[str, Any]:
     return rows
 
 
-def _groups(inputs: Sequence[str], words: Sequence[str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
+def _groups(inputs: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
+    """Groups by name; ``UPPER::NAME`` is a group in a group."""
+    groups: dict[str, Any] = {}
     for word in words:
-        name, equals, columns = word.partition("=")
-        if not equals or not name.strip() or not columns.strip():
+        name, equals, columns = (part.strip() for part in word.partition("="))
+        if not equals or not name or not columns:
             raise InputError(f"--group: write {word!r} as NAME=COLUMN,COLUMN.")
-        if name.strip() in groups:
-            raise InputError(f"--group: {name.strip()!r} is named twice.")
-        groups[name.strip()] = _columns(inputs, [columns], "--group")
+        upper, nested, inner = (part.strip() for part in name.partition("::"))
+        inside = groups
+        if nested and upper and inner:
+            inside, name = groups.setdefault(upper, {}), inner
+        if not isinstance(inside, dict) or name in inside:
+            raise InputError(f"--group: {name!r} is named twice.")
+        inside[name] = _columns(inputs, [columns], "--group")
     return groups
+
+
+def _order(inputs: Sequence[str], groups: dict[str, Any], words: str) -> list[list[str]]:
+    """Layers of inputs, which are separated by semicolons; a layer names groups or columns."""
+    known = [*groups, *inputs]
+    layers = [layer.strip() for layer in words.split(";")]
+    # A name may hold a comma itself.
+    parts = [[layer] if layer in known else layer.split(",") for layer in layers]
+    if not all(name.strip() for part in parts for name in part):
+        raise InputError(f'--order: write {words!r} as layers of inputs, such as "age,sex;bmi".')
+    return [[_known(known, name.strip(), "--order") for name in part] for part in parts]
 
 
 def _columns(names: Sequence[str], words: Sequence[str], option: str) -> list[str]:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from shaff._util.typing import IntArray, IntpArray
 from shaff.data.target import Target, as_target
-from shaff.errors import InputError, as_user_errors
+from shaff.errors import InputError, first_line
 
 # Fewer folds train on fewer rows, more take time (`benchmarks.truth`, `benchmarks.seeds`): the
 # number of folds, and the number of rows or groups up to which it is used.
@@ -70,16 +70,13 @@ def make_folds(
         n_folds = n_folds_of(n_units, None if cv is None else int(cv))
         kind = KFold if row_groups is None else GroupKFold
         cv = kind(n_folds, shuffle=True, random_state=random_state)
-    with as_user_errors():
-        folds = tuple(
-            Fold(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
-            for train, test in check_cv(cv).split(np.zeros((n_rows, 1)), y, row_groups)
-        )
-    tested = np.concatenate([fold.test for fold in folds])
-    if max(fold.rows.max() for fold in folds) >= n_rows:
-        raise InputError(f"cv names rows beyond the {n_rows} that there are (max_rows samples).")
-    if len(np.unique(tested)) != len(tested):
-        raise InputError("The test sets of cv overlap; every row may be held out once.")
+    try:
+        split = check_cv(cv).split(np.zeros((n_rows, 1)), y, row_groups)
+        pairs = [(train, test) for train, test in split]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cv makes no folds: {first_line(error)}") from error
+    folds = tuple(Fold(_places(train, n_rows), _places(test, n_rows)) for train, test in pairs)
+    _check_folds(folds)
     if row_groups is not None:
         groups = np.asarray(row_groups)
         if any(np.isin(groups[fold.test], groups[fold.train]).any() for fold in folds):
@@ -87,6 +84,34 @@ def make_folds(
                 "cv divides the rows of a group: use a splitter for groups, such as GroupKFold."
             )
     return folds
+
+
+def _places(rows: Any, n_rows: int) -> IntArray:
+    """Places of rows, from places or from a mask of all rows."""
+    given = np.asarray(rows)
+    if given.dtype == bool and given.shape == (n_rows,):
+        return np.flatnonzero(given).astype(np.int64)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
+        raise InputError("cv must hold the places of rows, or a truth value for each row.")
+    if len(given) and not 0 <= given.min() <= given.max() < n_rows:
+        raise InputError(
+            f"cv names rows below 0 or beyond the {n_rows} that there are (max_rows samples)."
+        )
+    return given.astype(np.int64)
+
+
+def _check_folds(folds: tuple[Fold, ...]) -> None:
+    """Refuse folds that measure a model on its own rows, or rows twice, or nothing."""
+    if not folds or any(len(rows) == 0 for fold in folds for rows in (fold.train, fold.test)):
+        raise InputError("cv has no folds, or a fold without training rows or test rows.")
+    if any(np.isin(fold.test, fold.train).any() for fold in folds):
+        raise InputError(
+            "cv has rows that are both in a training set and in its test set: a model explains "
+            "too much of rows that it has seen."
+        )
+    tested = np.concatenate([fold.test for fold in folds])
+    if len(np.unique(tested)) != len(tested):
+        raise InputError("The test sets of cv overlap; every row may be held out once.")
 
 
 def fold_numbers(folds: Iterable[Fold], n_rows: int, elsewhere: int = 0) -> IntpArray:
@@ -121,6 +146,15 @@ def n_folds_of(n_units: int, cv: int | None = None) -> int:
     if not 2 <= cv <= n_units:
         raise InputError(f"cv={cv} is not between 2 and the number of rows or groups, {n_units}.")
     return cv
+
+
+def check_names_all_rows(cv: Any, is_sample: bool) -> None:
+    """Refuse lists of rows of the whole table for a sample of it, whose rows have other places."""
+    if is_sample and not (cv is None or isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+        raise InputError(
+            "cv lists places of rows, but only a sample of the rows is used: raise max_rows, or "
+            "pass a splitter."
+        )
 
 
 def read_cv(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.missing import is_missing
+from shaff._util.numbers import as_floats
 from shaff._util.typing import BoolArray, FloatArray
 from shaff._util.words import column_sentence, listed
 from shaff.data.remarks import Remark
@@ -93,10 +94,7 @@ def _read_matrix(X: Any, table: Table, named: bool) -> FloatArray:
             "The effects were fitted on a frame with categories: pass the rows as such a frame, "
             f"with the columns {listed(table.names)}."
         )
-    try:
-        matrix = np.array(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"X must hold numbers, or be a frame: {error}.") from error
+    matrix = as_floats(X.toarray() if is_sparse(X) else X, "X").copy()
     if matrix.ndim != 2:
         raise InputError(
             f"X has {matrix.ndim} dimensions: pass a table of rows, of one row as X[:1]."
@@ -131,7 +129,7 @@ def _read_frame(X: Any, table: Table, named: bool) -> FloatArray:
     out = np.empty((len(frame), len(table.names)))
     for j, name in enumerate(table.names):
         column = series[places[name]]
-        if table.categorical[j]:
+        if name in table.levels:
             out[:, j] = _codes(column.to_list(), table.levels[name])
         else:
             out[:, j] = _numbers(column, name, table.spelled.get(name))
@@ -170,8 +168,8 @@ def _seen(rows: FloatArray, known: FloatArray) -> tuple[Remark, ...]:
 
 def _is_unseen(read: FloatArray, table: Table) -> BoolArray:
     """Mark entries with the code of a new category."""
-    n_levels = [len(table.levels.get(name, ())) for name in table.names]
-    return np.asarray((read >= n_levels) & table.categorical)
+    n_levels = [len(table.levels.get(name, ())) or np.inf for name in table.names]
+    return np.asarray(read >= n_levels)
 
 
 def _remarks(kind: str, is_concerned: npt.ArrayLike, table: Table) -> tuple[Remark, ...]:

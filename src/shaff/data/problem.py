@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.numbers import as_floats, check_digits
 from shaff._util.seeds import draw_seed
 from shaff._util.statistics import n_rows_of
 from shaff._util.typing import (
@@ -21,9 +22,12 @@ from shaff._util.typing import (
     Tell,
     say_nothing,
 )
-from shaff.data.folds import Fold, Splits, make_folds, read_cv
+from shaff.data.folds import Fold, Splits, check_names_all_rows, make_folds, read_cv
+from shaff.data.outcome import DerivedOutcome, VarianceUnit
+from shaff.data.remarks import Remark
 from shaff.data.rows import check_rows, read_row_groups, read_sample_weight, sample_rows
-from shaff.data.table import Groups, Table, is_frame, read_players, read_table, take_rows
+from shaff.data.structure import PLAIN, Order, Structure, flattened, read_structure
+from shaff.data.table import Groups, Table, is_frame, is_sparse, read_players, read_table, take_rows
 from shaff.data.target import Target, read_target
 from shaff.data.time import block_splits, outcome_blocks, read_time
 from shaff.errors import InputError
@@ -100,6 +104,10 @@ class Problem:
         Places of the rows in time; then ``cv`` and ``row_groups`` are blocks of it.
     blocks : int array of shape (n_rows,) or None
         Blocks of time that are independent observations, once they are known.
+    loss : str
+        Name of the loss that v is measured by; see `shaff.values.losses`.
+    structure : Structure
+        Order and hierarchy of the inputs, in the order in which they were read.
 
     Examples
     --------
@@ -125,6 +133,8 @@ class Problem:
     row_of: IntpArray | None = None
     time: IntpArray | None = None
     blocks: IntpArray | None = None
+    loss: str = "squared_error"
+    structure: Structure = PLAIN
 
     @classmethod
     def of(
@@ -139,6 +149,7 @@ class Problem:
         cv: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        loss: str = "squared_error",
     ) -> Problem:
         """Make a problem from plain arrays, for value functions that are used by themselves.
 
@@ -162,6 +173,7 @@ class Problem:
             read_cv(cv, len(matrix), target, groups),
             n_jobs,
             int(random_state) if whole_seed else draw_seed(random_state),  # type: ignore[arg-type]
+            loss=loss,
         )
 
     @property
@@ -183,6 +195,14 @@ class Problem:
     def weight(self) -> FloatArray:
         """Weights of the rows, all 1 by default."""
         return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def variance_unit(self) -> VarianceUnit | None:
+        """The variance that effects are shares of, where the outcome names one of its own."""
+        squares = self.target.squares
+        if squares is None:
+            return None
+        return VarianceUnit.of(self.y[:, 0], squares, self.weight)
 
     @property
     def has_weight(self) -> BoolArray:
@@ -265,13 +285,12 @@ class Problem:
 
     def take(self, rows: IntpArray) -> Problem:
         """Return the problem with some of the rows."""
-        target, groups, weight = self.target, self.row_groups, self.sample_weight
-        labels = None if target.labels is None else target.labels[rows]
+        groups, weight = self.row_groups, self.sample_weight
         return replace(
             self,
             frame=take_rows(self.frame, rows),
             table=replace(self.table, X=self.X[rows]),
-            target=replace(target, y=target.y[rows], labels=labels),
+            target=self.target.take(rows),
             sample_weight=None if weight is None else weight[rows],
             row_groups=None if groups is None else read_row_groups(groups[rows], len(rows)),
             places=rows if self.places is None else self.places[rows],
@@ -327,8 +346,10 @@ class ReadingOptions:
     cv: Any = None
     n_jobs: int | None = None
     max_rows: int | None = None
+    order: Order | None = None
     as_classes: bool = field(default=False, kw_only=True)
     all_rows: bool = field(default=False, kw_only=True)
+    loss: str = field(default="squared_error", kw_only=True)
 
 
 def read_problem(
@@ -348,12 +369,15 @@ def read_problem(
     sample = sample_rows(data, max_rows, reading.seed)
     X, y, sample_weight, row_groups, time = sample.arrays
     _check_time(time, row_groups, reading.cv)
-    table = read_table(X if is_frame(X) else check_matrix(X), reading.categorical)
+    check_names_all_rows(reading.cv, sample.places is not None)
+    table = read_table(X if is_frame(X) else _matrix(X, check_matrix), reading.categorical)
     table = replace(table, remarks=(*sample.remarks, *table.remarks))
     n_rows = len(table.X)
     check_rows(n_rows)
     target = read_target(y, n_rows, reading.as_classes)
-    players, names = read_players(reading.groups, table.names)
+    table = replace(table, remarks=(*table.remarks, *_order_remarks(target)))
+    flat, upper = flattened(reading.groups)
+    players, names = read_players(flat, table.names)
     groups = read_row_groups(row_groups, n_rows)
     problem = Problem(
         X if is_frame(X) else table.X,
@@ -361,7 +385,7 @@ def read_problem(
         target,
         players,
         names,
-        read_sample_weight(sample_weight, n_rows),
+        _with_own_weight(y, read_sample_weight(sample_weight, n_rows)),
         groups,
         read_cv(reading.cv, n_rows, target, groups),
         reading.n_jobs,
@@ -369,8 +393,38 @@ def read_problem(
         sample.n_given,
         places=sample.places,
         time=read_time(time, n_rows),
+        loss=reading.loss,
+        structure=read_structure(reading.order, upper, players, names, table.names),
     )
     return problem if reading.all_rows else without_idle_rows(problem).in_time()
+
+
+def _with_own_weight(y: Any, sample_weight: FloatArray | None) -> FloatArray | None:
+    """Weights of the rows, times those that an outcome brings along."""
+    own = y.weights if isinstance(y, DerivedOutcome) else None
+    if own is None:
+        return sample_weight
+    weight = own if sample_weight is None else own * sample_weight
+    # They have no unit, also if they are whole: an exposure counts no rows.
+    return np.asarray(weight / weight[weight > 0].mean())
+
+
+def _order_remarks(target: Target) -> tuple[Remark, ...]:
+    order = target.ordered
+    if not order:
+        return ()
+    return (
+        Remark(
+            "ordered outcome", details={"ends": (order[0], order[-1]), "highest": len(order) - 1}
+        ),
+    )
+
+
+def _matrix(X: Any, check_matrix: Callable[[Any], Any]) -> Any:
+    matrix = check_matrix(X)
+    if not is_sparse(X):
+        check_digits(X, matrix, "X")
+    return matrix
 
 
 def _check_time(time: Any, row_groups: Any, cv: Any) -> None:
@@ -416,8 +470,8 @@ def _by_appearance(codes: FloatArray) -> FloatArray:
 
 
 def _checked_arrays(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, Target]:
-    matrix = np.ascontiguousarray(X, dtype=np.float64)
-    outputs = np.asarray(y, dtype=np.float64)
+    matrix = np.ascontiguousarray(as_floats(X, "X"))
+    outputs = as_floats(y, "y")
     outputs = outputs[:, None] if outputs.ndim == 1 else outputs
     if matrix.ndim != 2 or outputs.ndim != 2 or len(matrix) != len(outputs):
         raise InputError(f"X of shape {matrix.shape} and y of shape {outputs.shape} do not match.")
@@ -440,7 +494,7 @@ def _checked_mask(categorical: npt.ArrayLike | None, n_columns: int) -> BoolArra
 def _checked_weight(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = as_floats(sample_weight, "sample_weight")
     if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
         raise InputError("sample_weight must hold one non-negative number per row.")
     if weight.sum() <= 0:

@@ -8,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.arrays import count_rows
+from shaff._util.labels import label_array, label_codes
 from shaff._util.missing import is_missing
+from shaff._util.numbers import EXACT, as_floats
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.remarks import Remark
 from shaff.data.table import MIN_ROWS, check_table, take_rows
 from shaff.errors import InputError, as_user_errors
 
 SAMPLED = "sampled"
+_LARGE = 1e100
 
 
 def check_rows(n_rows: int) -> None:
@@ -37,19 +40,23 @@ def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """
     if sample_weight is None:
         return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight must hold numbers: {error}.") from error
+    weight = as_floats(sample_weight, "sample_weight")
     if weight.shape != (n_rows,):
         raise InputError(f"sample_weight has shape {weight.shape}: expected ({n_rows},).")
-    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise InputError("sample_weight must be finite, non-negative, and not all zero.")
     whole = count_rows(weight)
+    if whole and weight.max() > EXACT / n_rows:
+        raise InputError("sample_weight holds whole numbers, which count rows, but these are too "
+                         "large for that: divide them by the largest.")  # fmt: skip
     counted = int(weight.sum() if whole else np.count_nonzero(weight))
     if counted < MIN_ROWS <= n_rows:
         raise InputError(f"Only {counted} rows have weight; shaff needs at least {MIN_ROWS}.")
-    return weight if whole else weight / weight[weight > 0].mean()
+    if whole:
+        return weight
+    # Weights have no unit, and the sum of the largest numbers is beyond all.
+    scaled = weight / weight.max() if weight.max() > _LARGE else weight
+    return np.asarray(scaled / scaled[scaled > 0].mean())
 
 
 def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
@@ -65,12 +72,12 @@ def read_row_groups(row_groups: Any, n_rows: int) -> npt.NDArray[Any] | None:
     """
     if row_groups is None:
         return None
-    labels = np.asarray(row_groups.to_numpy() if hasattr(row_groups, "to_numpy") else row_groups)
+    labels = label_array(row_groups)
     if labels.shape != (n_rows,):
         raise InputError(f"row_groups has shape {labels.shape}: expected ({n_rows},).")
     if any(is_missing(label) for label in labels.tolist()):
         raise InputError("row_groups has missing labels: give each such row a group of its own.")
-    _, first, codes = np.unique(labels.astype(str), return_index=True, return_inverse=True)
+    _, first, codes = np.unique(label_codes(labels)[1], return_index=True, return_inverse=True)
     if len(first) < 2:
         raise InputError("row_groups has one group only: nothing can be held out.")
     return np.argsort(np.argsort(first))[codes]

@@ -8,17 +8,22 @@ least unread is taken. Where that settles nothing, nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from shaff._util.numbers import as_float, merges
 from shaff.data.remarks import Remark
 
 DateOrder = Literal["day", "month"]
 Value = float | date | datetime
 
 CODE = re.compile(r"0\d{2,}")
+# Python reads no integers of more digits than these and a few hundred more.
+_WHOLE = re.compile(r"[+-]?\d{1,4000}")
 # Text is called numbers or dates when all but a few of its values are, and few words are others.
 MOST, MAX_OTHERS = 0.9, 3
 # Words for "missing", in columns of numbers or dates; in other columns they are categories.
@@ -57,6 +62,10 @@ class Spelling:
     kind: str
     remarks: tuple[Remark, ...] = ()
     values: dict[str, Value | None] = field(default_factory=dict)
+
+
+# Whole numbers that differ in digits which floating-point numbers do not have.
+LONG_CODES = Spelling("codes", (Remark("long codes"),))
 
 
 class _Candidate(NamedTuple):
@@ -155,10 +164,25 @@ def _spelling(candidate: _Candidate, bare: Mapping[str, str]) -> Spelling:
         return Spelling(kind, (Remark(kind),))
     if kind == "open dates":
         return Spelling(kind, (Remark(kind, details={"example": next(iter(values))}),))
+    if kind == "whole numbers" and have_too_many_digits(values):
+        return LONG_CODES
     remarks = _remarks("numbers" if kind == "whole numbers" else kind, values, bare)
     general = "dates" if kind.startswith("dates") else "numbers"
     named = {label: values.get(text) for label, text in bare.items()}
     return Spelling(kind if kind == "whole numbers" else general, remarks, named)
+
+
+def have_too_many_digits(texts: Iterable[str]) -> bool:
+    """Whether whole numbers in text differ in digits that floating-point numbers do not have.
+
+    Examples
+    --------
+    >>> from shaff.data.spelling import have_too_many_digits
+    >>> have_too_many_digits(["1234567890123456781", "1234567890123456782"])
+    True
+    """
+    whole = [int(text) for text in texts if _WHOLE.fullmatch(text)]
+    return merges(whole, np.array([as_float(number) for number in whole]))
 
 
 def _remarks(form: str, values: Mapping[str, Value], bare: Mapping[str, str]) -> tuple[Remark, ...]:

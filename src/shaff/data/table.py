@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from numbers import Number
+from numbers import Complex, Number, Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from shaff._util.frames import BACKENDS, Backend
 from shaff._util.missing import is_missing
+from shaff._util.numbers import as_floats, is_number, unmasked
 from shaff._util.typing import BoolArray, FloatArray, is_whole
-from shaff._util.words import column_sentence
+from shaff._util.words import column_sentence, repeated
 from shaff.data.remarks import Remark, merged
 from shaff.data.spelling import Spelling, read_spelling
 from shaff.errors import InputError, InputTypeError
@@ -28,8 +29,10 @@ MIN_ROWS = 10
 # Categories of a column that are as many as this share of its rows tell rows apart, no more.
 NEARLY_UNIQUE = 0.5
 # What may name a category: things that print as what they are.
+_WIDE = (nw.Int128, nw.UInt128, nw.Decimal)
 _LABELS = (str, bytes, Number, date, time, timedelta, np.generic)
-Groups = Mapping[str, Sequence[str | int]]
+Columns = Sequence[str | int]
+Groups = Mapping[str, Columns | Mapping[str, Columns]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,8 @@ def check_table(X: Any) -> None:
 
 
 def collected(X: Any) -> Any:
-    """Return X with the rows of a lazy frame computed, anything else unchanged.
+    """Return X with the rows of a lazy frame computed, and what is masked in an array missing;
+    anything else unchanged.
 
     Examples
     --------
@@ -95,7 +99,7 @@ def collected(X: Any) -> Any:
     if is_frame(X):
         return X  # whose names are looked at later
     native = nw.from_native(X, allow_series=True, pass_through=True)
-    return native.collect().to_native() if isinstance(native, nw.LazyFrame) else X
+    return native.collect().to_native() if isinstance(native, nw.LazyFrame) else unmasked(X)
 
 
 def library_of(X: Any) -> Backend | None:
@@ -112,6 +116,19 @@ def library_of(X: Any) -> Backend | None:
         return None
     name = nw.get_native_namespace(X).__name__
     return next((backend for backend in BACKENDS if backend == name), None)
+
+
+def index_of(X: Any) -> Any:
+    """Return the index of a frame of pandas; None for anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.table import index_of
+    >>> index_of(pd.DataFrame({"a": [1]}, index=["x"])).tolist()
+    ['x']
+    """
+    return nw.maybe_get_index(nw.from_native(X)) if library_of(X) == "pandas" else None
 
 
 def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table:
@@ -136,7 +153,7 @@ def read_table(X: Any, categorical: str | Sequence[str | int] = "auto") -> Table
 def category_columns(X: Any) -> list[str]:
     """Return the names of the columns of a frame that hold categories."""
     table = _read_frame(X, "auto")
-    return [name for name, is_it in zip(table.names, table.categorical, strict=True) if is_it]
+    return [name for name in table.names if name in table.levels]
 
 
 def recode(X: Any, codes: Mapping[str, Mapping[str, float]]) -> Any:
@@ -195,7 +212,8 @@ def _read_frame(X: Any, categorical: str | Sequence[str | int]) -> Table:
         column = read[name] = read_column(series, name, name in chosen)
         matrix[:, j], kinds[j] = column.values, column.is_category
         remarks += [replace(remark, columns=(name,)) for remark in column.remarks]
-    levels = {name: column.levels for name, column in read.items() if column.is_category}
+    with_levels = {name: c for name, c in read.items() if c.is_category or c.levels}
+    levels = {name: column.levels for name, column in with_levels.items()}
     spelled = {name: column.spelled for name, column in read.items() if column.spelled}
     return Table(matrix, names, kinds, merged(remarks), levels, spelled)
 
@@ -204,8 +222,8 @@ def _column_names(X: Any) -> tuple[str, ...]:
     """Return the column names as text, all different; none for anything but a frame."""
     named = getattr(X, "column_names", None)
     names = tuple(str(name) for name in (getattr(X, "columns", ()) if named is None else named))
-    if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
+    double = repeated(names)
+    if double is not None:
         raise InputError(f"Column {double!r} occurs more than once: rename one of them.")
     return names
 
@@ -215,6 +233,8 @@ def _chosen_categories(categorical: str | Sequence[str | int], names: tuple[str,
         if categorical != "auto":
             raise InputError(f'categorical={categorical!r}: pass "auto" or a list of columns.')
         return set()
+    if not isinstance(categorical, Iterable):
+        raise InputTypeError(f'categorical={categorical!r}: pass "auto" or a list of columns.')
     return {names[j] for j in (_column_index(c, names, "categorical") for c in categorical)}
 
 
@@ -255,10 +275,13 @@ def read_column(column: nw.Series[Any], name: str, chosen: bool = False) -> Colu
     dtype = column.dtype
     if dtype == nw.String and not chosen:
         return _read_text(column.to_list(), name)
+    if is_ordered(dtype) and not chosen:
+        ranks, levels = read_ranks(column)
+        return Column(ranks, remarks=(Remark("ordered"),), levels=levels)
     if chosen or dtype in (nw.Categorical, nw.Enum):
         return _categories(column.to_list(), name)
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return Column(_numbers(column))
+        return Column(_numbers(column, name))
     if dtype == nw.Date or dtype == nw.Datetime:
         return Column(_days(column.to_list()), remarks=(Remark("dates"),))
     if dtype == nw.Duration:
@@ -284,6 +307,33 @@ def read_values(values: list[Any], name: str) -> Column:
     """
     is_text = all(isinstance(v, str) or is_missing(v) for v in values)
     return _read_text(values, name) if is_text else _read_objects(values, name)
+
+
+def is_ordered(dtype: Any) -> bool:
+    """Whether a type holds categories in an order: ordered ones of pandas, Enum of polars.
+
+    Of two categories any order says the same, and unordered is what they are read as.
+    """
+    return dtype == nw.Enum and len(getattr(dtype, "categories", ())) > 2
+
+
+def read_ranks(column: nw.Series[Any]) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the places of ordered categories in their order, NaN where one is missing, and the
+    categories.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> import polars as pl
+    >>> from shaff.data.table import read_ranks
+    >>> sizes = pl.Series(["S", "L"], dtype=pl.Enum(["S", "M", "L"]))
+    >>> read_ranks(nw.from_native(sizes, series_only=True))[0].tolist()
+    [0.0, 2.0]
+    """
+    levels = tuple(map(str, column.dtype.categories))  # type: ignore[attr-defined]
+    place = {label: float(k) for k, label in enumerate(levels)}
+    ranks = [math.nan if is_missing(v) else place[str(v)] for v in column.to_list()]
+    return np.array(ranks, dtype=np.float64), levels
 
 
 def _remedy(kind: str) -> str:
@@ -324,18 +374,19 @@ def spelled_numbers(values: list[Any], spelling: Spelling) -> FloatArray:
 def _read_objects(values: list[Any], name: str) -> Column:
     """Read a column of Python objects by what they are."""
     known = [v for v in values if not is_missing(v)]
-    if all(isinstance(v, Number) and not isinstance(v, complex) for v in known):
-        return Column(np.array([np.nan if is_missing(v) else float(v) for v in values]))
+    if all(map(is_number, known)):
+        return Column(as_floats(values, f"Column {name!r}"))
     if all(isinstance(v, date | timedelta) for v in known):
         return Column(_days(values), remarks=(Remark("dates or durations"),))
     return _categories(values, name)
 
 
-def _numbers(column: nw.Series[Any]) -> FloatArray:
-    values = column.to_numpy()
-    if values.dtype.kind != "O":
-        return values.astype(np.float64)
-    return np.array([np.nan if is_missing(v) else float(v) for v in column.to_list()])
+def _numbers(column: nw.Series[Any], name: str) -> FloatArray:
+    """Numbers of any width: numpy has none of 128 bits."""
+    values = column.to_list() if column.dtype in _WIDE else column.to_numpy()
+    if column.dtype.is_integer() and column.null_count():
+        values = column.to_list()  # as numbers they have been rounded already
+    return as_floats(values, f"Column {name!r}")
 
 
 def _days(values: list[Any]) -> FloatArray:
@@ -357,7 +408,7 @@ def _categories(values: list[Any], name: str) -> Column:
     """Code categories in the order of their labels, the same for every frame library."""
     known = [v for v in values if not is_missing(v)]
     kinds = {type(v) for v in known}
-    bad = next((kind for kind in kinds if not issubclass(kind, _LABELS)), None)
+    bad = next((kind for kind in kinds if not issubclass(kind, _LABELS) or _is_complex(kind)), None)
     if bad is not None:
         raise InputTypeError(
             f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
@@ -366,6 +417,10 @@ def _categories(values: list[Any], name: str) -> Column:
     code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
     codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
     return Column(codes, True, _category_remarks(kinds, len(code), len(known)), tuple(code))
+
+
+def _is_complex(kind: type) -> bool:
+    return issubclass(kind, Complex) and not issubclass(kind, Real)
 
 
 def _category_remarks(kinds: set[type], n_levels: int, n_known: int) -> tuple[Remark, ...]:
@@ -439,7 +494,7 @@ def in_order(X: Any, names: Sequence[str] | None) -> Any:
 
 
 def read_players(
-    groups: Groups | None, names: tuple[str, ...]
+    groups: Mapping[str, Columns] | None, names: tuple[str, ...]
 ) -> tuple[list[npt.NDArray[np.intp]], tuple[str, ...]]:
     """Return the columns and the name of each input; ungrouped columns are inputs by themselves.
 
@@ -455,6 +510,8 @@ def read_players(
         raise InputTypeError("groups must map the name of each group to its list of columns.")
     group_of: dict[int, str] = {}
     for label, columns in groups.items():
+        if not isinstance(columns, Iterable) or isinstance(columns, str):
+            raise InputTypeError(f"groups[{label!r}] must be a list of columns, not {columns!r}.")
         if not list(columns):
             raise InputError(f"The group {label!r} has no columns: name some, or leave it out.")
         for j in (_column_index(c, names, f"groups[{label!r}]") for c in columns):

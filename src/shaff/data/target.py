@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Number
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
+from shaff._util.labels import label_codes
 from shaff._util.missing import is_missing
-from shaff._util.typing import FloatArray
+from shaff._util.numbers import as_floats, is_number, unmasked
+from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.warn import warn
-from shaff.data.table import MIN_ROWS, is_frame, read_column
+from shaff.data.outcome import DerivedOutcome
+from shaff.data.table import MIN_ROWS, is_frame, is_ordered, read_column, read_ranks
 from shaff.errors import InputError, InputTypeError, as_user_errors
 
 # More classes are mostly numbers that were meant as such, and take memory (`benchmarks.memory`).
@@ -38,6 +40,11 @@ class Target:
         Names of the outputs when there are several.
     labels : array of shape (n_rows,) or None
         The classes as the user gave them, for classifiers to be fitted on.
+    squares : float array of shape (n_rows,) or None
+        What stands for the squared outcome, and ``details`` for a sentence on how the outcome was
+        computed; see `shaff.data.outcome.DerivedOutcome`.
+    ordered : tuple of str
+        Categories in their order, where y holds their ranks.
     """
 
     y: FloatArray
@@ -45,6 +52,15 @@ class Target:
     name: str | None = None
     outputs: tuple[str, ...] | None = None
     labels: npt.NDArray[Any] | None = None
+    squares: FloatArray | None = None
+    details: str = ""
+    ordered: tuple[str, ...] = ()
+
+    def take(self, rows: IntpArray) -> Target:
+        """Return the outcome of some rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        squares = None if self.squares is None else self.squares[rows]
+        return replace(self, y=self.y[rows], labels=labels, squares=squares)
 
 
 def as_target(y: FloatArray) -> FloatArray:
@@ -63,7 +79,8 @@ def as_target(y: FloatArray) -> FloatArray:
 def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
     """Read numbers of shape (n,) or (n, n_outputs), or class labels, which become indicators.
 
-    Strings, booleans and categories are classes; numbers are unless ``as_classes``.
+    Strings, booleans and categories are classes; numbers are not, unless ``as_classes``. Ordered
+    categories are their ranks, unless ``as_classes``.
 
     Examples
     --------
@@ -75,24 +92,48 @@ def read_target(y: Any, n_rows: int, as_classes: bool = False) -> Target:
         raise InputError(
             "This ShapleyEffects estimator requires y to be passed, but the target y is None."
         )
-    values, name, outputs = _target_values(y)
+    if isinstance(y, DerivedOutcome):
+        return _read_derived(y, n_rows)
+    values, name, outputs = _target_values(y, as_classes)
     if values.ndim == 2 and values.shape[1] == 1 and values.shape[0] > 0:
         if not is_frame(y):
             warn(_column_vector_warning())
         values, name, outputs = values[:, 0], name or (outputs or (None,))[0], None
     if values.ndim not in (1, 2):
         raise InputError(f"y has {values.ndim} dimensions: expected 1, or 2 for several outputs.")
+    _check_length(values, n_rows)
+    if as_classes or values.dtype.kind in "OUSb":
+        return _read_classes(values, name)
+    return replace(_read_outputs(values, name, outputs), ordered=_order_of(y))
+
+
+def _check_length(values: Any, n_rows: int) -> None:
     if len(values) != n_rows:
         with as_user_errors():
             check_consistent_length(np.empty(n_rows), values)
-    if as_classes or values.dtype.kind in "OUSb":
-        return _read_classes(values, name)
-    return _read_outputs(values, name, outputs)
 
 
-def read_values(y: Any) -> npt.NDArray[Any]:
-    """Return the values of y, as numbers or as objects."""
-    return _target_values(y)[0]
+def _read_derived(outcome: DerivedOutcome, n_rows: int) -> Target:
+    _check_length(outcome, n_rows)
+    target = _read_outputs(outcome.values, outcome.description, None)
+    known = replace(target, squares=outcome.squares, details=outcome.details)
+    if outcome.classes is None:
+        return known
+    labels = np.array(outcome.classes, dtype=object)[outcome.values.astype(np.intp)]
+    return replace(known, classes=outcome.classes, labels=labels)
+
+
+def _order_of(y: Any) -> tuple[str, ...]:
+    """The categories of an outcome that has an order."""
+    native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
+    is_one = isinstance(native, nw.Series) and is_ordered(native.dtype)
+    return read_ranks(native)[1] if is_one else ()
+
+
+def read_values(y: Any, as_classes: bool = False) -> npt.NDArray[Any]:
+    """Return the values of y, as numbers or as objects; ordered categories as their ranks, unless
+    ``as_classes``."""
+    return _target_values(y, as_classes)[0]
 
 
 def check_known(values: npt.NDArray[Any]) -> None:
@@ -118,13 +159,14 @@ def read_more(y: Any, target: Target) -> FloatArray:
     >>> read_more(["yes", "perhaps"], read_target(["no", "yes", "no"], 3)).tolist()
     [[1.0], [0.0]]
     """
-    values = read_values(y)
+    values = read_values(y, as_classes=target.classes is not None)
     check_known(values)
     if target.classes is None:
-        return np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
+        return np.ascontiguousarray(as_floats(values, "y").reshape(len(values), -1))
     known = target.classes[1:] if len(target.classes) == 2 else target.classes
-    labels = _as_whole(values.reshape(-1)).astype(str)
-    return np.asarray(labels[:, None] == np.array(known)[None], dtype=np.float64)
+    names, codes = label_codes(_as_whole(values.reshape(-1)))
+    indicators = [[name == one for one in known] for name in names]
+    return np.asarray(indicators, dtype=np.float64)[codes]
 
 
 def _as_whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -133,31 +175,42 @@ def _as_whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values.astype(np.int64) if whole else values
 
 
-def _target_values(y: Any) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
+def _target_values(
+    y: Any, as_classes: bool = False
+) -> tuple[npt.NDArray[Any], str | None, tuple[str, ...] | None]:
     """Return y as an array, of objects if it is not plain numbers, its name and column names."""
     native = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.Series):
-        return _series_values(native), _text(native.name), None
+        return _series_values(native, as_classes), _text(native.name), None
     if isinstance(native, nw.DataFrame):
-        columns = [_series_values(column) for column in native.iter_columns()]
+        columns = [_series_values(column, as_classes) for column in native.iter_columns()]
         values = np.column_stack(columns) if columns else np.empty((len(native), 0))
         return values, None, tuple(str(name) for name in native.columns)
-    values = np.asarray(y)
+    values = _as_array(unmasked(y))
     if values.ndim == 1 and (values.dtype.kind == "O" or isinstance(y, list | tuple)):
         values = _from_objects(list(y) if isinstance(y, list | tuple) else values.tolist())
     return values, None, None
+
+
+def _as_array(y: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(y)
+    except ValueError:
+        raise InputError("The rows of y have different lengths: pass one array.") from None
 
 
 def _text(name: Any) -> str | None:
     return None if name in (None, "") else str(name)
 
 
-def _series_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
+def _series_values(series: nw.Series[Any], as_classes: bool = False) -> npt.NDArray[Any]:
     """Return numbers if the column has a type for them, or else objects."""
     if series.dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
         raise InputTypeError(
             f"y holds {series.dtype}: convert it to numbers or to labels of classes."
         )
+    if is_ordered(series.dtype) and not as_classes:
+        return read_ranks(series)[0]
     if series.dtype.is_numeric():
         return read_column(series, "y").values
     labels = series.to_list()
@@ -171,9 +224,9 @@ def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
     labels = [None if is_missing(v) else v for v in values]
     known = [v for v in labels if v is not None]
     flags = [isinstance(v, bool | np.bool_) for v in known]
-    numbers = [isinstance(v, Number) and not isinstance(v, complex) for v in known]
+    numbers = [is_number(v) for v in known]
     if known and all(numbers) and not any(flags):
-        return np.array([np.nan if v is None else float(v) for v in labels])
+        return as_floats(labels, "y")
     if any(numbers) and not all(flags):
         raise InputTypeError("y mixes numbers and labels: pass one or the other.")
     if not all(isinstance(v, str | bytes | bool | np.bool_) for v in known):
@@ -191,7 +244,7 @@ def _read_outputs(
 ) -> Target:
     if values.dtype.kind not in "iuf":
         raise InputTypeError(f"y holds {values.dtype}: expected numbers or labels of classes.")
-    numbers = values.astype(np.float64)
+    numbers = as_floats(values, "y")
     check_known(numbers)
     for spread in np.ptp(numbers, axis=0).reshape(-1):
         if not 1e-100 < spread < 1e100 and spread != 0:
@@ -218,19 +271,23 @@ def _read_classes(values: npt.NDArray[Any], name: str | None) -> Target:
     if any(is_missing(v) for v in values.tolist()):
         raise InputError("Input y contains NaN (missing labels): drop those rows.")
     values = _as_whole(values)
-    classes, codes = np.unique(values.astype(str), return_inverse=True)
-    if len(classes) > MAX_CLASSES:
+    if values.dtype.kind == "f":
         raise InputError(
-            f"y has {len(classes)} different labels; shaff explains at most {MAX_CLASSES} classes. "
+            "y holds numbers with fractions, which are no classes: classes are labels or whole "
+            "numbers, and the log-loss is for them."
+        )
+    names, codes = label_codes(values)
+    if len(names) > MAX_CLASSES:
+        raise InputError(
+            f"y has {len(names)} different labels; shaff explains at most {MAX_CLASSES} classes. "
             "If they are numbers stored as text, convert them."
         )
-    if len(classes) > len(values) / 2 and len(values) >= MIN_ROWS:
+    if len(names) > len(values) / 2 and len(values) >= MIN_ROWS:
         raise InputError(
-            f"y has {len(classes)} different labels in {len(values)} rows: is it a name or a "
+            f"y has {len(names)} different labels in {len(values)} rows: is it a name or a "
             "number stored as text? Classes must repeat."
         )
-    indicators = np.eye(len(classes))[codes]
-    y = indicators[:, 1:] if len(classes) == 2 else indicators
-    names = tuple(classes.tolist())
+    indicators = np.eye(len(names))[codes]
+    y = indicators[:, 1:] if len(names) == 2 else indicators
     outputs = names if len(names) > 2 else None
     return Target(np.ascontiguousarray(y), names, name, outputs, values)

@@ -14,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from shaff._util.numbers import unmasked
 from shaff._util.series import block_length, correlation_length
 from shaff._util.typing import FloatArray, IntpArray
 from shaff.data.folds import Splits, n_folds_of
@@ -61,7 +62,7 @@ def _numbers(time: Any) -> FloatArray:
     if isinstance(series, nw.Series):
         column = read_column(series, "time")
     else:
-        array = np.asarray(time)
+        array = np.asarray(unmasked(time))
         if array.ndim != 1:
             raise InputError(f"time has shape {array.shape}: expected one value per row.")
         if array.dtype.kind in "mM":  # to microseconds, which become Python's dates

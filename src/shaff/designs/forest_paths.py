@@ -15,6 +15,7 @@ from shaff.subsets import Subsets, log_kernel_weight
 from shaff.trees.forest import Forest
 
 WEIGHTINGS = ("pair", "published")
+REPEATS = ("counted", "once")
 
 
 def path_subsets(forest: Forest, players: Players | None = None) -> tuple[Subsets, FloatArray]:
@@ -58,6 +59,10 @@ class ForestPathsDesign:
         w(U) / p(U), the complement taking its partner's weight; a pair whose members both occur
         in the forest then counts twice.
     random_state : int, RandomState or None
+    repeats : {"counted", "once"}
+        "counted" gives a subset that was drawn m times m times its weight, as importance sampling
+        asks. "once" reads the paper's draws as a set: a subset counts once however often it was
+        drawn. This reading is not consistent (docs/paper.md, "What the paper's words can mean").
 
     Examples
     --------
@@ -78,6 +83,7 @@ class ForestPathsDesign:
         n_subsets: int | None = None,
         paired_weights: str = "pair",
         random_state: RandomState = None,
+        repeats: str = "counted",
     ) -> None:
         self.candidates = candidates
         self.frequency = frequency
@@ -85,6 +91,7 @@ class ForestPathsDesign:
         self.n_subsets = n_subsets
         self.paired_weights = paired_weights
         self.random_state = random_state
+        self.repeats = repeats
 
     def propose(self, history: Values) -> Proposal | None:
         """Propose all subsets at once, then nothing."""
@@ -101,11 +108,16 @@ class ForestPathsDesign:
         n_draws = (
             _DRAWS_PER_SUBSET * (self.n_subsets or 0) if self.n_draws is None else self.n_draws
         )
-        drawn = self.candidates[rng.choice(len(self.candidates), n_draws, p=self.frequency)]
+        draws = rng.choice(len(self.candidates), n_draws, p=self.frequency)
         if self.n_subsets is not None:
-            drawn = drawn[: _draws_within(drawn, self.n_subsets // 2)]
-        drawn = drawn.with_log_weight(self._log_weight(drawn))
-        subsets = Subsets.concatenate([drawn, drawn.complement()]).unique()
+            draws = draws[: _draws_within(self.candidates[draws], self.n_subsets // 2)]
+        found, first, count = np.unique(draws, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        drawn, count = self.candidates[found[order]], count[order]
+        times = np.log(count) if self.repeats == "counted" else 0.0
+        drawn = drawn.with_log_weight(self._log_weight(drawn) + times)
+        both = Subsets.concatenate([drawn, drawn.complement()])
+        subsets = both.unique() if self.repeats == "counted" else _first_of_each(both)
         return Proposal(subsets, active=np.asarray(drawn.masks().any(axis=0)))
 
     def _log_weight(self, drawn: Subsets) -> FloatArray:
@@ -120,6 +132,12 @@ class ForestPathsDesign:
 # Repetitions among the draws do not count as evaluations, hence far more draws than subsets.
 # Fewer, and ``n_subsets`` is not reached (`benchmarks.published`).
 _DRAWS_PER_SUBSET = 20
+
+
+def _first_of_each(subsets: Subsets) -> Subsets:
+    """Each subset once, with the weight that it has where it occurs first."""
+    first = np.unique(subsets.words, axis=0, return_index=True)[1]
+    return subsets[np.sort(first)]
 
 
 def _draws_within(drawn: Subsets, n_pairs: int) -> int:
@@ -144,16 +162,19 @@ class ForestPaths(DesignSetting):
         Number of draws; None lets ``n_subsets`` decide.
     paired_weights : {"pair", "published"}, default="pair"
         See `ForestPathsDesign`.
+    repeats : {"counted", "once"}, default="counted"
+        Whether a subset that is drawn m times has m times its weight, or counts once.
 
     Examples
     --------
     >>> from shaff.designs.forest_paths import ForestPaths
     >>> ForestPaths(n_draws=500, paired_weights="published")
-    ForestPaths(n_draws=500, paired_weights='published')
+    ForestPaths(n_draws=500, paired_weights='published', repeats='counted')
     """
 
     n_draws: int | None = None
     paired_weights: str = "pair"
+    repeats: str = "counted"
     name = "forest_paths"
 
     def make(self, context: DesignContext) -> ForestPathsDesign:
@@ -163,14 +184,23 @@ class ForestPaths(DesignSetting):
                 'design="forest_paths" follows the paths of a forest: use it with '
                 'estimator="forest" or a scikit-learn forest.'
             )
-        if self.paired_weights not in WEIGHTINGS:
-            raise InputError(
-                f"paired_weights={self.paired_weights!r} is unknown: use one of {WEIGHTINGS}."
-            )
+        self._check()
         candidates, frequency = path_subsets(context.forest, context.players)
         n_subsets = context.n_subsets
         if self.n_draws is None and n_subsets is None:
             n_subsets = context.max_subsets
         return ForestPathsDesign(
-            candidates, frequency, self.n_draws, n_subsets, self.paired_weights, context.seed
+            candidates,
+            frequency,
+            self.n_draws,
+            n_subsets,
+            self.paired_weights,
+            context.seed,
+            self.repeats,
         )
+
+    def _check(self) -> None:
+        for name, known in (("paired_weights", WEIGHTINGS), ("repeats", REPEATS)):
+            given = getattr(self, name)
+            if given not in known:
+                raise InputError(f"{name}={given!r} is unknown: use one of {known}.")

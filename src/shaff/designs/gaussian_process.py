@@ -10,16 +10,16 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from shaff._util.threads import one_blas_thread
-from shaff._util.typing import BoolArray, FloatArray, RandomState
+from shaff._util.typing import BoolArray, FloatArray, IntpArray, RandomState
 from shaff.designs.exhaustive import ExhaustiveDesign
-from shaff.designs.sampling import canonical, paired, random_of_sizes
+from shaff.designs.sampling import canonical, paired, random_of_sizes, unseen
 from shaff.gaussian_process.interaction_model import InteractionFit, InteractionModel
 from shaff.gaussian_process.kernel import Points
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.model import OddFit, OddModel
 from shaff.gaussian_process.posterior import Kernel, Posterior
 from shaff.protocols import DesignContext, DesignSetting, Proposal, Values
-from shaff.subsets import Subsets
+from shaff.subsets import Subsets, n_owen_coalitions, owen_coalitions
 
 # Candidates for a batch: this many times the pairs of the batch, within the limits.
 # A smaller pool gives a worse design, a larger one only takes time (`benchmarks.designs`).
@@ -27,6 +27,8 @@ POOL_FACTOR, POOL_LIMITS = 20, (1000, 4000)
 # A batch adds this share of what has been evaluated, and never fewer pairs than the second.
 # Larger ones choose by stale hyper-parameters, smaller ones refit too often (`benchmarks.designs`).
 BATCH_SHARE, BATCH_LEAST = 0.3, 8
+# Gains that differ by this share are equal but for rounding.
+TIE = 1e-9
 # No error bar is believed before this many evaluations, and this many per player.
 # Fewer, and a run may end on a lucky fit (`benchmarks.designs`).
 LEAST_SUBSETS, LEAST_PER_PLAYER = 50, 3
@@ -94,8 +96,8 @@ class GaussianProcessDesign:
 
     def propose(self, history: Values) -> Proposal | None:
         """Propose the next batch; None once ``n_subsets`` or the tolerance is reached."""
-        if 2**self.n_players - 2 <= self.n_subsets:
-            return ExhaustiveDesign(self.n_players).propose(history)
+        if self._n_needed <= self.n_subsets:
+            return unseen(self._needed(), history)
         inner = history.subsets.sizes < self.n_players
         subsets, v = history.subsets[inner], history.v[inner]
         n_left = (self.n_subsets - len(subsets)) // 2
@@ -111,6 +113,14 @@ class GaussianProcessDesign:
                 return None
             batch = self._batch(fit, history.subsets, n_left)
         return None if batch is None else Proposal(batch, error=error)
+
+    @property
+    def _n_needed(self) -> int:
+        """Number of subsets whose values leave nothing open."""
+        return int(2**self.n_players - 2)
+
+    def _needed(self) -> Subsets:
+        return ExhaustiveDesign(self.n_players).subsets
 
     @property
     def _least(self) -> int:
@@ -130,13 +140,67 @@ class GaussianProcessDesign:
     def _candidates(self, n_pairs: int, seen: Subsets) -> BoolArray:
         """Draw distinct pairs, one member each, with no member in ``seen``."""
         n_pool = int(np.clip(POOL_FACTOR * n_pairs, *POOL_LIMITS))
-        sizes = self._rng.randint(1, self.n_players, size=n_pool)
-        pool = Subsets.from_masks(
-            canonical(random_of_sizes(sizes, self.n_players, self._rng))
-        ).unique()
+        pool = Subsets.from_masks(canonical(self._draw(n_pool))).unique()
         known = set(seen.keys()) | set(seen.complement().keys())
         keys = pool.keys()
         return pool.masks()[[key not in known for key in keys]]
+
+    def _draw(self, n_pool: int) -> BoolArray:
+        """Draw subsets of uniform size, shape (n_pool, n_players)."""
+        sizes = self._rng.randint(1, self.n_players, size=n_pool)
+        return random_of_sizes(sizes, self.n_players, self._rng)
+
+
+class OwenDesign(GaussianProcessDesign):
+    """A `GaussianProcessDesign` for the Owen values of players in groups.
+
+    Half of its candidates are made of whole groups and a part of one more: Owen values depend on no
+    other subsets. If all of these are no more than ``n_subsets``, they are proposed at once.
+
+    Parameters
+    ----------
+    *known, **more
+        As of `GaussianProcessDesign`.
+    unions : int array of shape (n_players,)
+        Codes 0, 1, ... of the groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.designs.gaussian_process import OwenDesign
+    >>> from shaff.protocols import Values
+    >>> from shaff.subsets import Subsets
+    >>> design = OwenDesign(6, 60, unions=np.array([0, 0, 0, 1, 1, 1]))
+    >>> len(design.propose(Values(Subsets.full(6), np.array([0.9]))).subsets)
+    26
+    """
+
+    def __init__(self, *known: Any, unions: IntpArray, **more: Any) -> None:
+        self.unions = unions
+        super().__init__(*known, **more)
+
+    def _make_model(self, n_players: int, **known: Any) -> OddModel:
+        return OddModel(n_players, **known, unions=self.unions)
+
+    @property
+    def _n_needed(self) -> int:
+        return n_owen_coalitions(self.unions)
+
+    def _needed(self) -> Subsets:
+        return owen_coalitions(self.unions)
+
+    def _draw(self, n_pool: int) -> BoolArray:
+        anything = super()._draw(n_pool - n_pool // 2)
+        return np.concatenate([anything, self._coalitions(n_pool // 2)])
+
+    def _coalitions(self, n: int) -> BoolArray:
+        """Draw whole groups, as many as it comes, and a part of one group that all may be."""
+        n_unions = int(self.unions.max()) + 1
+        sizes = self._rng.randint(0, n_unions + 1, size=n)
+        masks = random_of_sizes(sizes, n_unions, self._rng)[:, self.unions]
+        own = self.unions == self._rng.randint(0, n_unions, size=n)[:, None]
+        share = self._rng.random_sample((n, 1))
+        return np.where(own, self._rng.random_sample(masks.shape) < share, masks)
 
 
 def choose(posterior: Posterior, pool: Points, noise: float, n_chosen: int) -> list[int]:
@@ -169,7 +233,9 @@ class _Greedy:
     def step(self) -> int:
         """Take the best free pair and condition on it."""
         gain = np.einsum("ij,ij->j", self.with_effects, self.with_effects) / self.variance
-        best = int(np.where(self.free, gain, -1.0).argmax())
+        gain = np.where(self.free, gain, -1.0)
+        # The first of those that only rounding tells apart: units must not decide.
+        best = int((gain >= (1 - TIE) * gain.max()).argmax())
         self.free[best] = False
         known = self.rows[: self.n_rows]
         own = (
@@ -209,11 +275,14 @@ class GaussianProcess(DesignSetting):
     def make(self, context: DesignContext) -> GaussianProcessDesign:
         """Return the design. It stops at a tolerance unless only ``n_subsets`` was asked for."""
         default = None if context.n_subsets is not None else default_tolerance(context)
-        return GaussianProcessDesign(
+        known = (
             context.n_players,
             context.max_subsets,
             default if context.tol is None else context.tol,
             context.relevance,
             context.seed,
-            proxy=context.proxy,
         )
+        unions = context.structure.unions
+        if unions is not None:
+            return OwenDesign(*known, proxy=context.proxy, unions=unions)
+        return GaussianProcessDesign(*known, proxy=context.proxy)

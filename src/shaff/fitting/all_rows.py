@@ -114,6 +114,14 @@ class SoFar:
         """Restore what was saved."""
         return cls(ErrorSums.of_arrays(arrays), int(arrays["n_blocks"]), arrays["seen"].tobytes())
 
+    def is_like(self, arrays: Arrays) -> bool:
+        """Whether arrays have the names, shapes and kinds of these."""
+        own = {**self.arrays(), "seen": np.zeros(hashlib.sha256().digest_size, dtype=np.uint8)}
+        return own.keys() == arrays.keys() and all(
+            array.shape == arrays[name].shape and array.dtype.kind == arrays[name].dtype.kind
+            for name, array in own.items()
+        )
+
     def has_seen(self, blocks: Iterator[MeasuredRows]) -> bool:
         """Read as many blocks as were summed; return whether they are the same rows."""
         seen = b""
@@ -168,14 +176,14 @@ def _resume(
     rows: RowsToMeasure, evaluated: RowPass, subsets: Subsets, checkpoint: Checkpoint | None
 ) -> tuple[SoFar, Iterator[MeasuredRows]]:
     """Return what another run has summed over these rows, and the blocks that are left."""
+    n_outputs = rows.problem.y.shape[1]
+    nothing = SoFar(ErrorSums(len(subsets), n_outputs, evaluated.n_folds, rows.n_units))
     saved = None if checkpoint is None else checkpoint.load_sums(subsets)
-    if saved is not None:
+    if saved is not None and nothing.is_like(saved):
         so_far, blocks = SoFar.of_arrays(saved), rows.blocks(evaluated)
         if so_far.has_seen(blocks):
             return so_far, blocks
-    n_outputs = rows.problem.y.shape[1]
-    nothing = ErrorSums(len(subsets), n_outputs, evaluated.n_folds, rows.n_units)
-    return SoFar(nothing), rows.blocks(evaluated)
+    return nothing, rows.blocks(evaluated)
 
 
 def _summed(

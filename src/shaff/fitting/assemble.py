@@ -9,8 +9,11 @@ import numpy as np
 
 from shaff._util.alike import averaged
 from shaff._util.typing import FloatArray
+from shaff.data.audit import data_hash
+from shaff.data.row_keys import column_digests
 from shaff.fitting.facts import Facts, Solution
 from shaff.fitting.notes import write_notes
+from shaff.fitting.notes.learner import through
 from shaff.results.effects import EffectsResult
 from shaff.solve.projection import project_to_simplex
 from shaff.uncertainty.inference import Uncertainty
@@ -19,6 +22,7 @@ from shaff.uncertainty.shortfall import reach
 
 def assemble(facts: Facts) -> EffectsResult:
     """Make the result: the only place where a fit constructs one."""
+    read = facts.task.problem
     return EffectsResult(
         names=facts.names,
         effects=facts.effects,
@@ -26,13 +30,19 @@ def assemble(facts: Facts) -> EffectsResult:
         design=facts.task.settings.design.name,
         solver=facts.task.settings.solver.name,
         target=facts.outcome,
+        outcome_details=facts.selection.problem.target.details or None,
         explains="outcome" if facts.task.explains_outcome else "predictions",
         notes=write_notes(facts),
         interchangeable=facts.checks.interchangeable,
         data=facts.checks.summary,
+        column_digests=column_digests(read.table),
+        data_hash=data_hash(read.table, read.target, read.sample_weight),
         call=facts.task.provenance.call,
         versions=facts.task.provenance.versions,
         library=facts.task.provenance.library,
+        loss=read.loss,
+        layers=read.structure.layers(facts.names),
+        hierarchy=read.structure.hierarchy(facts.names),
         **(_of_constant(facts) if facts.solution is None else _of_solution(facts, facts.solution)),
     )
 
@@ -57,6 +67,7 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         "n_grown": None if measured is None else len(problem.X),
         "n_subsets": len(evaluated.v),
         "estimator": facts.game.name,
+        "through": through(facts.game.facts) if facts.task.explains_outcome else None,
         "first_order": facts.first_order,
         "total": None if total is None else facts.spread(total, np.nan),
         "random_state": facts.task.settings.random_state,
@@ -72,6 +83,21 @@ def _of_solution(facts: Facts, solution: Solution) -> dict[str, Any]:
         **_of_spread(facts),
         **({} if solution.errors is None else _of_errors(facts, solution, solution.errors)),
         **_of_game(facts, solution),
+        **_of_squares(facts, solution),
+    }
+
+
+def _of_squares(facts: Facts, solution: Solution) -> dict[str, Any]:
+    """Effects by squared errors, beside those by log-loss: by the same map from the values."""
+    v, linear_map = solution.values.squared, solution.effects.linear_map
+    if v is None or linear_map is None:
+        return {}
+    raw = averaged(linear_map @ np.append(v[1:], v[0]), facts.selection.kinds)
+    errors = None if solution.errors is None else solution.errors.squared
+    return {
+        "brier_effects": facts.shared(project_to_simplex(raw, float(v[0]))),
+        "brier_errors": None if errors is None else facts.shared(errors[:, 0]),
+        "brier_explained": v[0],
     }
 
 
@@ -81,7 +107,9 @@ def _of_spread(facts: Facts) -> dict[str, Any]:
     if spread is None:
         return {}
     together = spread.covariances
+    unit = facts.selection.problem.variance_unit
     return {
+        "variance_ratio": None if unit is None else unit.ratio,
         "outcome_variance": spread.variance,
         "outcome_variance_error": spread.error,
         "variance_covariances": None if together is None else facts.shared(together),
@@ -104,9 +132,10 @@ def _of_errors(facts: Facts, solution: Solution, errors: Uncertainty) -> dict[st
     corrected = solution.plain_explained_variance is not None
     v, v_plain, rise = solution.values.v[0], solution.values.v_plain[0], solution.rise
     beyond = reach(solution.effects.raw, errors.plain, float(v), float(v_plain), rise)
+    missed = 0.0 if facts.game is None else facts.game.facts.not_learnt
     return {
-        "reach": facts.shared(beyond.effects),
-        "explained_reach": beyond.explained_variance,
+        "reach": facts.shared(beyond.effects) + missed,
+        "explained_reach": beyond.explained_variance + missed,
         "learning_rise": None if rise is None else rise.estimate,
         "learning_rise_error": None if rise is None else rise.error,
         "plain_effects": facts.shared(errors.plain) if corrected else None,

@@ -56,11 +56,19 @@ class LocalStore:
 
     def names(self, prefix: str) -> list[str]:
         """Return the names of whole files: those being written begin with a dot."""
-        return sorted(path.name for path in self.folder.glob(f"{prefix}*{SUFFIX}"))
+        found = self.folder.glob(f"{prefix}*{SUFFIX}")
+        return sorted(path.name for path in found if path.is_file())
 
     def read(self, name: str) -> bytes:
-        """Return all bytes of that name."""
-        return (self.folder / name).read_bytes()
+        """Return all bytes of that name; none of a device, or of a file that claims another
+        length."""
+        path = self.folder / name
+        if not path.is_file():
+            raise FileNotFoundError(path)
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            is_whole = path.stat().st_size == _HEAD + int.from_bytes(head[-8:], "little")
+            return head + file.read() if is_whole else head
 
     def write(self, name: str, data: bytes) -> None:
         """Write a temporary file and rename it."""
@@ -205,8 +213,11 @@ def open_file(data: bytes) -> Arrays | None:
     expected = FORMAT + hashlib.sha256(body).digest() + len(body).to_bytes(8, "little")
     if head != expected:
         return None
-    with np.load(io.BytesIO(body), allow_pickle=False) as saved:
-        return dict(saved)
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as saved:
+            return dict(saved)
+    except Exception:  # a hash can be right for anything
+        return None
 
 
 def _arrays_of(values: Values, influences: bool) -> Arrays:
@@ -215,12 +226,29 @@ def _arrays_of(values: Values, influences: bool) -> Arrays:
     return {**known, "subsets": values.subsets.masks(), "with_rows": np.array(influences)}
 
 
+# Dimensions of the arrays of a block, the first of which is that of the subsets.
+_DIMENSIONS = {"subsets": 2, "v": 1, "influences": 2, "replicates": 2, "by_output": 2, "plain": 1,
+               "runs": 2, "output_influences": 3, "means": 3, "stops": 2}  # fmt: skip
+
+
 def values_of(arrays: Arrays) -> tuple[Values, bool] | None:
-    """Return a block of values, and whether it has influences."""
-    if not arrays.keys() - {"with_rows"} <= {field.name for field in fields(Values)}:
+    """Return a block of values, and whether it has influences; None if it is not as expected."""
+    blocks = {name: array for name, array in arrays.items() if name != "with_rows"}
+    if (
+        not {"subsets", "v", "with_rows"} <= arrays.keys()
+        or not blocks.keys() <= _DIMENSIONS.keys()
+    ):
         return None  # of a later version
-    with_rows, masks = bool(arrays.pop("with_rows")), arrays.pop("subsets")
-    return Values(Subsets.from_masks(masks), **arrays), with_rows
+    with_rows, masks = arrays["with_rows"], blocks.pop("subsets")
+    is_sound = masks.dtype == bool and masks.ndim == 2 and with_rows.shape == ()
+    if not is_sound or not all(_is_sound(blocks[name], name, len(masks)) for name in blocks):
+        return None
+    return Values(Subsets.from_masks(masks), **blocks), bool(with_rows)
+
+
+def _is_sound(array: npt.NDArray[Any], name: str, n_subsets: int) -> bool:
+    kinds = "iu" if name == "stops" else "f"
+    return array.dtype.kind in kinds and array.ndim == _DIMENSIONS[name] and len(array) == n_subsets
 
 
 def fingerprint(*parts: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -141,9 +141,12 @@ class Evaluator:
         for block in self._blocks(new, influences):
             if self.checkpoint:
                 self.checkpoint.save(block, influences)
+                self._forget_unlike(block, influences)
             self._recall(block)
             _note(self._found[influences], block)
             self._progress.update(self.n_evaluated, total)
+        if self._is_new(subsets, influences).any():  # forgotten
+            return self.evaluate(subsets, influences=influences, total=total)
         return self._reported(replace(self._gather(subsets, influences), subsets=subsets))
 
     def run(
@@ -205,13 +208,21 @@ class Evaluator:
         if self.checkpoint is None or len(new) == 0:
             return np.zeros(len(new), dtype=bool)
         for values, with_rows in self.checkpoint.news():
-            self._recall(values)
-            _note(self._saved[with_rows], values)
+            known = next(iter(self._saved[with_rows].values()), (values, 0))[0]
+            if values.subsets.n_players == self.n_players and are_alike(values, known):
+                self._recall(values)
+                _note(self._saved[with_rows], values)
         # As the first run would have: a value is not the same bits with influences and without.
         saved = self._saved[influences]
         keys = new.keys()
         self._found[influences].update({key: saved[key] for key in keys if key in saved})
         return np.array([key in saved for key in keys], dtype=bool)
+
+    def _forget_unlike(self, block: Values, influences: bool) -> None:
+        """Forget saved values of another shape than those that were evaluated just now."""
+        for places in (self._found[influences], self._saved[influences]):
+            for key in [k for k, (values, _) in places.items() if not are_alike(values, block)]:
+                del places[key]
 
     def _recall(self, values: Values) -> None:
         """Tell the value function, if it has a memory, what another process has evaluated for it,
@@ -247,6 +258,12 @@ class Evaluator:
         if not influences:
             parts = [part.without_rows() for part in parts]
         return Values.concatenate(parts)
+
+
+def are_alike(a: Values, b: Values) -> bool:
+    """Whether blocks can be of one value function: what both have is of one shape a subset."""
+    named = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.name != "subsets"]
+    return all(x.shape[1:] == y.shape[1:] for x, y in named if x is not None and y is not None)
 
 
 def _note(places: dict[bytes, tuple[Values, int]], values: Values) -> None:

@@ -220,6 +220,8 @@ class Checks:
         The variance of the outcome; the effects are shares of it.
     held_out : dict of str to float
         How well held-out rows are predicted; see `shaff.fitting.checks.performance`.
+    largest_output : (str, float) or None
+        The output with the largest part of what several outputs vary by together, and that part.
     """
 
     interchangeable: tuple[tuple[str, ...], ...] = ()
@@ -239,6 +241,7 @@ class Checks:
     n_blocks_wanted: int | None = None
     spread: OutcomeSpread | None = None
     held_out: dict[str, float] = field(default_factory=dict)
+    largest_output: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,9 @@ from shaff._util.work import engaged
 from shaff._version import __version__
 from shaff.data.problem import NothingToExplainError, Problem
 from shaff.data.sources.sampled import AllRows
+from shaff.data.structure import Layer, layers_of
 from shaff.data.time import influence_blocks
+from shaff.designs.layered import make_design
 from shaff.fitting.all_rows import Measured, RowsToMeasure, measure
 from shaff.fitting.arrangement import arrange
 from shaff.fitting.assemble import assemble
@@ -51,11 +53,13 @@ from shaff.screening import (
     select_together,
 )
 from shaff.solve.copies import shared_by_copies
+from shaff.solve.layered import make_solver
 from shaff.subsets import Subsets
 from shaff.uncertainty import inference
 from shaff.uncertainty.null_test import gains, joint_p_values, nested_p_values
 from shaff.uncertainty.shortfall import SKILL, Rise
 from shaff.values.making import is_own, split_seeds
+from shaff.values.unit import in_units
 
 # The linear game is costly for more players; where only error bars ask for it they do without.
 # `benchmarks.large` shows the time.
@@ -114,9 +118,11 @@ def _selection_and_game(
     if is_own(settings.estimator):
         selection = choose_players(settings, problem)
         game = make(selection.problem)
-        return replace(selection, problem=game.problem or selection.problem), game
+        played = game.problem or selection.problem
+        return replace(selection, problem=played), in_units(game, played)
     game = make(problem)
     played = game.problem or problem
+    game = in_units(game, played)
     if not _are_many(settings, played):
         return PlayerSelection.everybody(played), game
     selection = select_together(played, settings.screen)
@@ -134,7 +140,9 @@ def choose_players(settings: Settings, problem: Problem) -> PlayerSelection:
 
 def _are_many(settings: Settings, problem: Problem) -> bool:
     most = FEWEST if settings.screen is None else settings.screen
-    return settings.design.screened and 0 < most < len(problem.players)
+    # "All others" would stand across layers and groups.
+    may_screen = settings.design.screened and problem.structure.parts is None
+    return may_screen and 0 < most < len(problem.players)
 
 
 class Whole(NamedTuple):
@@ -236,19 +244,39 @@ class Steps:
 
     def _gains(self) -> FloatArray | None:
         """See `shaff.uncertainty.null_test.gains`; None without the means of the rows."""
-        wanted, full = self._sobol_subsets(), Subsets.full(self.evaluator.n_players)
-        last = self.evaluator.evaluate(full).means
+        order, n_players = self.selection.structure.order, self.evaluator.n_players
+        layers = layers_of(np.zeros(n_players, dtype=np.intp) if order is None else order)
+        found = [own for own in map(self._gains_in, layers) if own is not None]
+        if len(found) < len(layers):
+            return None
+        members = np.concatenate([layer.members for layer in layers])
+        return found[0] if len(found) == 1 else np.concatenate(found)[np.argsort(members)]
+
+    def _gains_in(self, layer: Layer) -> FloatArray | None:
+        """Gains of the players of a layer: as the first of them to enter, and as the last."""
+        n_members, full = len(layer.members), Subsets.full(len(layer.members))
+        wanted = self._few_enough(layer.lifted(_one_and_all_but_one(n_members)))
+        last = self.evaluator.evaluate(layer.lifted(full)).means
         means = None if wanted is None or last is None else self.evaluator.evaluate(wanted).means
         if means is None or last is None:
             return None
         centre = self.problem.y.mean()
         left = self.problem.y[:, 0] - centre
-        alone, without = np.split(means[:, :, 0].astype(np.float64), [full.n_players])
-        nothing = self.game.values.predict(full.complement())[:, :, 0] - centre
-        found = gains(left, nothing, alone)
+        alone, without = np.split(means[:, :, 0].astype(np.float64), [n_members])
+        found = gains(left, self._means_before(layer), alone)
         if len(without):  # one player alone is also the last to come
             found += gains(left, without, last[:, :, 0].astype(np.float64))
         return found
+
+    def _means_before(self, layer: Layer) -> FloatArray:
+        """Conditional means given all earlier layers, less the mean of y, shape (1, n_rows)."""
+        before = Subsets.from_masks(layer.before[None])
+        if layer.before.any():
+            known = self.evaluator.evaluate(before).means
+            assert known is not None
+            return np.asarray(known[:, :, 0], dtype=np.float64)
+        means = self.game.values.predict(before)[:, :, 0]
+        return np.asarray(means - self.problem.y.mean())
 
     def _shapes(self, effects: Effects, values: Values) -> dict[str, Shape] | None:
         """Which way the outcome goes as an input grows; None where no means were kept."""
@@ -290,6 +318,7 @@ class Steps:
             None if gains is None else np.array([gains[player].sum() for player in players]),
             self._proxy(),
             self._data_error(),
+            self.selection.structure,
         )
 
     def _has_skill(self) -> bool:
@@ -326,14 +355,18 @@ class Steps:
         plain = problem.y.shape[1] == 1 and not problem.categorical.any()
         if not plain or columns is None or np.isnan(columns).any():
             return None
-        return linear_proxy(columns, problem.y[:, 0], problem.sample_weight)
+        known = self.selection.structure
+        proxy = linear_proxy(columns, problem.y[:, 0], problem.sample_weight,
+                             order=known.order, unions=known.unions)  # fmt: skip
+        unit = problem.variance_unit
+        return proxy if unit is None else proxy.scaled(unit.ratio)
 
     def _evaluate(self, context: DesignContext) -> tuple[Proposal, Values]:
         """Run steps 1 and 2 in turn until the design has no more to propose.
 
         Returns the proposals, and the values of the full set and of their subsets.
         """
-        design, full = self.settings.design.make(context), Subsets.full(context.n_players)
+        design, full = make_design(self.settings.design, context), Subsets.full(context.n_players)
         planned = None if context.n_subsets is None else context.n_subsets + 1
         proposals, history = self.evaluator.run(design, full, planned)
         n_evaluated = 1
@@ -347,13 +380,11 @@ class Steps:
         """Run step 3: solve for the effects."""
         v_all = float(values.v[0])
         if v_all <= 0:
-            warn(
-                f"Nothing is explained out of sample (explained variance {v_all:.3f}): "
-                "all effects are 0."
-            )
+            warn(f"Nothing is explained out of sample (share {v_all:.3f}): all effects are 0.")
         if context.n_players == 1 or len(proposal.subsets) == 0:
             return _single_player(context.n_players, v_all)
-        solver = self.settings.solver.make(SolverContext(context.relevance, context.proxy))
+        known = SolverContext(context.relevance, context.proxy, context.structure)
+        solver = make_solver(self.settings.solver, known)
         effects = solver.solve(proposal, values.v[1:], v_all)
         return shared_by_copies(effects, self.selection.kinds)
 
@@ -369,12 +400,18 @@ class Steps:
 
     def _sobol_subsets(self) -> Subsets | None:
         """Each player alone and all but each, where that is not too many to price."""
-        n_players = self.evaluator.n_players
-        alone = Subsets.singletons(n_players)
-        without = alone.complement() if n_players > 1 else alone[:0]
-        wanted = Subsets.concatenate([alone, without])
-        too_many = n_players > SOBOL_PLAYERS and self.evaluator.n_new(wanted)
+        return self._few_enough(_one_and_all_but_one(self.evaluator.n_players))
+
+    def _few_enough(self, wanted: Subsets) -> Subsets | None:
+        too_many = self.evaluator.n_players > SOBOL_PLAYERS and self.evaluator.n_new(wanted)
         return None if too_many else wanted
+
+
+def _one_and_all_but_one(n_players: int) -> Subsets:
+    """Each player alone, and all but each unless that is nobody."""
+    alone = Subsets.singletons(n_players)
+    without = alone.complement() if n_players > 1 else alone[:0]
+    return Subsets.concatenate([alone, without])
 
 
 def _joined(proposals: list[Proposal]) -> Proposal:
@@ -386,9 +423,10 @@ def _checkpoint(settings: Settings, problem: Problem, model: Any) -> Checkpoint 
     """The checkpoint of a fit, identified by everything that changes the value of a subset."""
     if settings.checkpoint is None:
         return None
-    rows = (problem.X, problem.y, problem.sample_weight, problem.row_groups, problem.players)
+    outcome = (problem.y, problem.target.squares)
+    rows = (problem.X, outcome, problem.sample_weight, problem.row_groups, problem.players)
     # The splits themselves: a splitter may be random.
-    how = (problem.categorical, problem.cv, problem.seed)
+    how = (problem.categorical, problem.cv, problem.seed, problem.loss)
     versions = (__version__, sklearn.__version__)
     return Checkpoint(
         settings.checkpoint, fingerprint(*rows, *how, settings.estimator, model, versions)

@@ -186,9 +186,7 @@ class FittedGame:
         found = _Shares(values.transpose(1, 0, 2), last + base)
         if design is None:
             return found
-        square = (residuals**2).mean(axis=0) if len(residuals) else np.zeros(values.shape[1:])
-        error = np.sqrt(design.variances[:, None, None] * square)
-        return replace(found, errors=error.transpose(1, 0, 2))
+        return replace(found, errors=design.errors(residuals).transpose(1, 0, 2))
 
     def _means(self, rows: FloatArray | None, size: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield the means given each subset, shape (n_rows, n_outputs); the full set comes last."""

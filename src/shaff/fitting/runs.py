@@ -36,6 +36,7 @@ SAVE_SECONDS = 2.0
 # Relative difference of two calls at one point that is rounding, as by other sizes of blocks.
 SAME = 1e-9
 FORMAT = "shaff runs 1"
+ONE_OUTPUT = "several outputs are explained one at a time"
 
 
 class Run(NamedTuple):
@@ -188,7 +189,7 @@ def as_run(output: Any) -> Run:
     try:
         array = np.asarray(output)
         if array.size != 1:
-            return Run(np.nan, f"returned shape {array.shape}, not one number")
+            return Run(np.nan, f"returned shape {array.shape}, not one number ({ONE_OUTPUT})")
         number = float(array.reshape(()).item()) if array.dtype.kind in "biuf" else None
     except (TypeError, ValueError):
         number = None
@@ -205,8 +206,8 @@ def _split(outputs: Any, n: int) -> list[Run]:
     array = np.asarray(outputs)
     if array.shape not in ((n,), (n, 1)) and (array.size, n) != (1, 1):
         raise InputError(
-            f"f returned shape {array.shape} for {n} points, not one number for each: without "
-            "vectorised=True it is called point by point."
+            f"f returned shape {array.shape} for {n} points, not one number for each: "
+            f"{ONE_OUTPUT}; without vectorised=True it is called point by point."
         )
     return [as_run(output) for output in array.reshape(n).tolist()]
 

@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from shaff._util.seeds import draw_seed
+from shaff._util.threads import check_jobs
 from shaff.data.problem import ReadingOptions
 from shaff.data.sources.sampled import ValueRows, check_value_rows
+from shaff.data.structure import flattened
 from shaff.data.table import MIN_ROWS
 from shaff.designs import find_design
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 from shaff.protocols import DesignSetting, SolverSetting
 from shaff.solve import find_solver
+from shaff.values.losses import find_loss
+
+# Designs that know layers and groups of groups.
+STRUCTURED = ("gaussian_process", "exhaustive")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +77,11 @@ class Settings:
         _check_numbers(given)
         check_value_rows(given["value_rows"])
         state = given["random_state"]
-        read = {k: given[k] for k in ("groups", "categorical", "cv", "n_jobs", "max_rows")}
+        _check_structure(given, design, solver)
+        read = {k: given[k] for k in ("groups", "categorical", "cv", "n_jobs", "max_rows", "order")}
+        loss = find_loss(given["loss"]).name
+        as_classes |= loss == "log_loss"
+        how: dict[str, Any] = {"as_classes": as_classes, "all_rows": all_rows, "loss": loss}
         return cls(
             given["estimator"],
             design,
@@ -83,8 +93,22 @@ class Settings:
             given["checkpoint"],
             int(state) if _is_whole(state) else None,
             given["value_rows"],
-            ReadingOptions(draw_seed(state), **read, as_classes=as_classes, all_rows=all_rows),
+            ReadingOptions(draw_seed(state), **read, **how),
         )
+
+
+def _check_structure(
+    given: Mapping[str, Any], design: DesignSetting, solver: SolverSetting
+) -> None:
+    """Refuse what knows neither layers nor groups of groups."""
+    if given["order"] is None and not flattened(given["groups"])[1]:
+        return
+    what = "groups of groups" if given["order"] is None else "an order"
+    if solver.name != "gaussian_process" or design.name not in STRUCTURED:
+        known = " or ".join(f'"{name}"' for name in STRUCTURED)
+        raise InputError(f"With {what}, leave design and solver at 'auto', or use design {known}.")
+    if _screen_size(given["screen"]):
+        raise InputError(f'With {what} every input enters by name: leave screen at "auto".')
 
 
 def _is_whole(value: Any) -> bool:
@@ -116,7 +140,12 @@ def check_budget(n_subsets: Any, tol: Any) -> None:
 
 
 def _check_numbers(given: Mapping[str, Any]) -> None:
-    max_rows = given["max_rows"]
+    max_rows, place = given["max_rows"], given["checkpoint"]
+    check_jobs(given["n_jobs"])
+    if not isinstance(given["verbose"], int | np.integer):
+        raise InputError(f"verbose={given['verbose']!r}: expected 0 or 1.")
+    if place is not None and (not isinstance(place, str | os.PathLike) or not os.fspath(place)):
+        raise InputTypeError(f"checkpoint={place!r}: expected a folder, an address, or None.")
     check_budget(given["n_subsets"], given["tol"])
     if max_rows is not None and not (_is_whole(max_rows) and max_rows >= MIN_ROWS):
         raise InputError(f"max_rows={max_rows!r}: expected None or at least {MIN_ROWS}.")

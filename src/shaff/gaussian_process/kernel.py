@@ -83,20 +83,24 @@ class OddKernel:
         the kernel is a product over players, so the expectation is a product of affine functions
         of t and the quadrature is exact.
         """
-        inside, outside, product = coin_products(a.signs, self.rates)
-        # The product runs over the other players: divide player i's own factor out again.
-        rest = np.where(a.signs > 0, product @ (1 / inside).T, product @ (1 / outside).T)
+        rest = self._of_others(a.signs)
         smooth = -2 * self.signal * np.expm1(-self.rates) * a.signs * rest
         others = self.linear * a.signs + self.proxy * np.outer(a.proxy, self.proxy_effects)
         return np.asarray((smooth + others).T, dtype=np.float64)
 
+    def _of_others(self, signs: FloatArray) -> FloatArray:
+        """What the other players contribute to the covariance of effects and values, shape
+        (len(signs), n_players)."""
+        return coin_rests(signs, self.rates)
+
+    def _effects_correlation(self) -> FloatArray:
+        """Prior covariance of the effects by the smooth part, for a signal of 1."""
+        return coin_covariance(self.rates)
+
     @cached_property
     def effects_covariance(self) -> FloatArray:
-        """Prior covariance of the Shapley values, shape (n_players, n_players)."""
-        t, u, factor, product = coin_pairs(self.rates)
-        jump = -np.expm1(-self.rates)[:, None] / factor
-        covariance = (jump * (product * (2 * t - 1) * (2 * u - 1))) @ jump.T
-        np.fill_diagonal(covariance, 2 * jump @ product)
+        """Prior covariance of the effects, shape (n_players, n_players)."""
+        covariance = self._effects_correlation()
         covariance = self.signal * covariance + self.linear * np.eye(len(self.rates))
         covariance += self.proxy * np.outer(self.proxy_effects, self.proxy_effects)
         return np.asarray(covariance, dtype=np.float64)
@@ -134,6 +138,24 @@ def coin_products(
     log_in, log_out = np.log(inside), np.log(outside)
     log_product = (log_in + log_out).sum(axis=0) / 2 + signs @ (log_in - log_out) / 2
     return inside, outside, np.exp(log_product) * weight
+
+
+def coin_rests(signs: FloatArray, rates: FloatArray) -> FloatArray:
+    """The integral over t of the product of `coin_products` without the factor of each player,
+    shape (len(signs), n_players)."""
+    inside, outside, product = coin_products(signs, rates)
+    # The product runs over all players: divide player i's own factor out again.
+    rest = np.where(signs > 0, product @ (1 / inside).T, product @ (1 / outside).T)
+    return np.asarray(rest, dtype=np.float64)
+
+
+def coin_covariance(rates: FloatArray) -> FloatArray:
+    """Prior covariance of the Shapley values of a game with this kernel."""
+    t, u, factor, product = coin_pairs(rates)
+    jump = -np.expm1(-rates)[:, None] / factor
+    covariance = (jump * (product * (2 * t - 1) * (2 * u - 1))) @ jump.T
+    np.fill_diagonal(covariance, 2 * jump @ product)
+    return np.asarray(covariance, dtype=np.float64)
 
 
 def coin_pairs(rates: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

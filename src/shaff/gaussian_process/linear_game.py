@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from shaff._util.typing import BoolArray, FloatArray
+from shaff._util.typing import BoolArray, FloatArray, IntpArray
 
 # Less, and copies of a column make the systems singular; more, and the game is another one
 # (`benchmarks.designs`). Subsets at a time: memory only.
@@ -47,12 +47,36 @@ class Proxy:
         """Odd part of the proxy game, shape (n_pairs,)."""
         return np.asarray(self.game(signs > 0) - self.game(signs < 0), dtype=np.float64)
 
+    def scaled(self, factor: float) -> Proxy:
+        """Return the game times a factor."""
+        return Proxy(partial(_times, factor, self.game), factor * self.effects)
+
+    def given(self, before: BoolArray, members: IntpArray) -> Proxy:
+        """Return the proxy of some players when those in ``before`` are known, and no others are.
+
+        Its effects are those of the members, which must be an average over such orders.
+        """
+
+        def game(masks: BoolArray) -> FloatArray:
+            everyone = np.tile(before, (len(masks), 1))
+            everyone[:, members] = masks
+            return self.game(everyone)
+
+        return Proxy(game, self.effects[members])
+
+
+def _times(factor: float, game: Callable[[BoolArray], FloatArray], masks: BoolArray) -> FloatArray:
+    return factor * game(masks)
+
 
 def linear_proxy(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     sample_weight: FloatArray | None = None,
     n_orders: int = 2000,
+    *,
+    order: IntpArray | None = None,
+    unions: IntpArray | None = None,
 ) -> Proxy:
     """The share of the variance of y that least squares on the columns of a subset explains.
 
@@ -69,6 +93,10 @@ def linear_proxy(
     sample_weight : float array of shape (n_rows,) or None
     n_orders : int
         Orders, half of them reverses. The seed is fixed: the same data give the same proxy.
+    order : int array of shape (n_players,) or None, default=None
+        Layers of the players, which follow each other in all orders.
+    unions : int array of shape (n_players,) or None, default=None
+        Groups of the players, which stay together in all orders.
 
     Examples
     --------
@@ -87,7 +115,8 @@ def linear_proxy(
     with_y = weighted.T @ target
 
     game = partial(_in_blocks, correlation, with_y)
-    return Proxy(game, _mean_gains(correlation, with_y, n_orders // 2))
+    orders = _random_orders(len(with_y), n_orders // 2, order, unions)
+    return Proxy(game, _mean_gains(correlation, with_y, orders))
 
 
 def _in_blocks(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) -> FloatArray:
@@ -110,11 +139,27 @@ def _explained(correlation: FloatArray, with_y: FloatArray, masks: BoolArray) ->
     return np.asarray((solved * right).sum(axis=1), dtype=np.float64)
 
 
-def _mean_gains(correlation: FloatArray, with_y: FloatArray, n_pairs: int) -> FloatArray:
-    rng, p = check_random_state(0), len(with_y)
-    orders = np.array([rng.permutation(p) for _ in range(n_pairs)]).reshape(n_pairs, p)
+def _random_orders(
+    n_players: int, n_pairs: int, order: IntpArray | None, unions: IntpArray | None
+) -> IntpArray:
+    """Draw orders of the players, and add the reverse of each, shape (2 n_pairs, n_players)."""
+    rng = check_random_state(0)
+    orders = np.array([rng.permutation(n_players) for _ in range(n_pairs)])
+    orders = orders.reshape(n_pairs, n_players)
+    if unions is not None:
+        ranks = np.array([rng.permutation(unions.max() + 1) for _ in range(n_pairs)])
+        orders = _sorted_by(np.take_along_axis(ranks, unions[orders], axis=1), orders)
     orders = np.concatenate([orders, orders[:, ::-1]])
-    total = np.zeros(p)
+    return orders if order is None else _sorted_by(order[orders], orders)
+
+
+def _sorted_by(keys: IntpArray, orders: IntpArray) -> IntpArray:
+    """Sort each order by its keys; equal keys keep their places."""
+    return np.take_along_axis(orders, np.argsort(keys, axis=1, kind="stable"), axis=1)
+
+
+def _mean_gains(correlation: FloatArray, with_y: FloatArray, orders: IntpArray) -> FloatArray:
+    p, total = len(with_y), np.zeros(len(with_y))
     for some in np.array_split(orders, len(orders) * p * p // MAX_ENTRIES + 1):
         factors = np.linalg.cholesky(correlation[some[:, :, None], some[:, None, :]])
         gains = np.linalg.solve(factors, with_y[some][:, :, None])[:, :, 0] ** 2

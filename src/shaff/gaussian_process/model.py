@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.typing import FloatArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.gaussian_process.hyperparameters import Hyperparameters, Observations, root_mean_square
 from shaff.gaussian_process.kernel import Points
 from shaff.gaussian_process.linear_game import Proxy
+from shaff.gaussian_process.owen_kernel import OwenKernel
 from shaff.gaussian_process.pairing import Pairing
 from shaff.gaussian_process.posterior import OddPosterior, Posterior
 from shaff.subsets import Subsets
@@ -93,6 +94,8 @@ class OddModel:
     proxy : Proxy or None
     relevance : array of shape (n_players,) or None
         Rough importance of the players, such as split gains: where the prior puts interactions.
+    unions : int array of shape (n_players,) or None
+        Groups of the players, whose Owen values are the effects; None means Shapley values.
     """
 
     def __init__(
@@ -102,7 +105,9 @@ class OddModel:
         noise: npt.ArrayLike | None = None,
         proxy: Proxy | None = None,
         relevance: npt.ArrayLike | None = None,
+        unions: IntpArray | None = None,
     ) -> None:
+        self.unions = unions
         self.noise = None if noise is None else np.asarray(noise, dtype=np.float64)
         self.proxy = proxy
         shares = None if relevance is None else np.asarray(relevance, dtype=np.float64)
@@ -116,6 +121,8 @@ class OddModel:
         self.hyperparameters = self.hyperparameters.fitted(data, scale)
         noise = data.known + data.learnt * self.hyperparameters.noise(scale)
         kernel = self.hyperparameters.kernel(scale, self.proxy)
+        if self.unions is not None:
+            kernel = OwenKernel.of(kernel, self.unions)
         return OddFit(pairing, data, OddPosterior(kernel, data.points, noise))
 
     def observations(self, pairing: Pairing, v: FloatArray, v_all: float) -> Observations:

@@ -1,8 +1,8 @@
-"""What every result has in common: it is saved as JSON, summarised as text, and drawn.
+"""What every result has in common: it is saved as JSON, summarised as text or Markdown, and drawn.
 
 A file says which class it holds and in which version, in the fields ``format`` and
 ``format_version``; `shaff.load_result` reads it back. Results stand below what shows them, so the
-two calls upwards are imported when they are made.
+three calls upwards are imported when they are made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from shaff._util.files import replacing
 from shaff._util.json import encoded
 from shaff.errors import InputError
+from shaff.results.schema import check_content
 
 if TYPE_CHECKING:
     from shaff.show.plots import Display as Display
@@ -57,6 +58,40 @@ class Result:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
+    def to_markdown(
+        self, path: str | os.PathLike[str] | None = None, *, max_lines: int = 50
+    ) -> str:
+        """Return the result as Markdown: title, headline, tables, and all notes.
+
+        Issues, pull requests and wikis show it as a page; language models read it as it stands.
+
+        Parameters
+        ----------
+        path : path or None, default=None
+            File to write as well. It appears whole or not at all.
+        max_lines : int, default=50
+            Lines of each table, the largest effects first; a sentence says how many more there are.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from shaff.results._example import example
+        >>> print(example(target="price").to_markdown().splitlines()[2])
+        **Two inputs carry all of what can be explained of price: bmi and age.**
+        """
+        from shaff.show.markdown import markdown
+
+        if max_lines < 1:
+            raise InputError(f"max_lines must be at least 1, got {max_lines!r}.")
+        text = markdown(self, max_lines)
+        if path is not None:
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        return text
+
     def _saved(self) -> dict[str, Any]:
         """Content of a file, with its header."""
         header = {"format": self._format, "format_version": self._versions[-1]}
@@ -68,6 +103,7 @@ class Result:
 
     @classmethod
     def _from_content(cls, content: Mapping[str, Any]) -> Self:
+        check_content(content, cls)
         known = {field.name for field in fields(cls)} & content.keys()  # type: ignore[arg-type]
         return cls(**{name: content[name] for name in known})
 
@@ -83,10 +119,10 @@ class Result:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def _summary(self, limit: int) -> str:
+    def _summary(self, limit: int, **options: Any) -> str:
         from shaff.show.text import summary
 
-        return summary(self, limit)
+        return summary(self, limit, **options)
 
     def _plot(self, kind: str, **options: Any) -> Display:
         from shaff.show.plots import plot

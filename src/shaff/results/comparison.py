@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from shaff._util.arrays import frozen
-from shaff._util.frames import Backend, make_frame, sorted_columns
+from shaff._util.files import replacing
+from shaff._util.frames import Backend, installed_backend, make_frame, sorted_columns
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
 from shaff.errors import InputError
 from shaff.results.base import Result, check_level
 from shaff.results.intervals import ConfidenceInterval
-from shaff.uncertainty.inference import adjust_p_values, spanned_p_values
+from shaff.uncertainty.inference import adjust_p_values, joint_p_value, spanned_p_values
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
+
+Units = Literal["share", "variance"]
+UNITS: tuple[Units, ...] = get_args(Units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,10 +52,17 @@ class Comparison(Result):
         As ``estimates``, of the effects in units of the variance of the outcome.
     variance_errors : float array of shape (n_inputs,) or None
         Standard errors of these.
+    covariance, variance_covariance : float arrays of shape (n_inputs, n_inputs) or None
+        Covariances of the differences, in shares and in units of the variance.
+    n_shared : int
+        Number of rows that both rest on and by which the errors are paired; 0 if the two are taken
+        as independent.
     notes : tuple of str
         What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None
         Library of the given data frame.
+    measure : str, default="variance"
+        What effects are shares of.
 
     Examples
     --------
@@ -60,8 +73,9 @@ class Comparison(Result):
     """
 
     _format: ClassVar[str] = "shaff.Comparison"
-    # Version 1 had reported effects in the place of raw ones, and shares only.
-    _versions: ClassVar[tuple[int, ...]] = (1, 2)
+    # Version 1 had reported effects in the place of raw ones, and shares only; version 2 had no
+    # covariances.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -73,6 +87,10 @@ class Comparison(Result):
     outcome_variances: FloatArray | None = None
     variance_estimates: FloatArray | None = None
     variance_errors: FloatArray | None = None
+    covariance: FloatArray | None = None
+    variance_covariance: FloatArray | None = None
+    n_shared: int = 0
+    measure: str = "variance"
 
     def __post_init__(self) -> None:
         p, one, other = len(self.names), *map(str, self.labels)
@@ -84,6 +102,9 @@ class Comparison(Result):
             "outcome_variances": frozen(self.outcome_variances, (2,), "outcome_variances"),
             "variance_estimates": self._checked_variances(p),
             "variance_errors": frozen(self.variance_errors, (p,), "variance_errors"),
+            "covariance": frozen(self.covariance, (p, p), "covariance"),
+            "variance_covariance": frozen(self.variance_covariance, (p, p), "variance_covariance"),
+            "n_shared": int(self.n_shared),
             "labels": (one, other),
             "notes": tuple(map(str, self.notes)),
         })  # fmt: skip
@@ -116,10 +137,19 @@ class Comparison(Result):
             effects=self.effects * self.outcome_variances[:, None],
             estimates=found,
             standard_errors=errors,
+            covariance=self.variance_covariance,
             outcome_variances=None,
             variance_estimates=None,
             variance_errors=None,
+            variance_covariance=None,
         )
+
+    def _in(self, units: Units) -> Comparison:
+        """The comparison in some units."""
+        if units not in UNITS:
+            known = " or ".join(f'"{name}"' for name in UNITS)
+            raise InputError(f"units={units!r} is unknown: use {known}.")
+        return self.in_variance() if units == "variance" else self
 
     @property
     def differences(self) -> FloatArray:
@@ -132,6 +162,21 @@ class Comparison(Result):
         return spanned_p_values(self.estimates, self.standard_errors)
 
     @property
+    def p_adjusted(self) -> FloatArray:
+        """The same p-values, adjusted for their number by Holm's method."""
+        return adjust_p_values(self.p_values)
+
+    @property
+    def joint_p_value(self) -> float | None:
+        """P-value of "all effects are equal", for all inputs at once; None where no covariances
+        are known.
+
+        It finds changes that are spread over many inputs, none of which is clear by itself. Which
+        inputs changed, `p_adjusted` tells.
+        """
+        return None if self.covariance is None else joint_p_value(self.estimates, self.covariance)
+
+    @property
     def order(self) -> IntpArray:
         """Positions of the inputs, the largest difference first, regardless of sign."""
         return np.argsort(-np.abs(self.differences), kind="stable")
@@ -142,30 +187,40 @@ class Comparison(Result):
         check_level(level)
         return ConfidenceInterval.spanning(self.estimates, self.standard_errors, level)
 
-    def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
+    def to_frame(
+        self,
+        backend: Backend | None = None,
+        *,
+        level: float = 0.95,
+        units: Units | None = None,
+    ) -> Any:
         """Return a data frame with one line per input, the largest difference first.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the given data frame, else pandas.
+            None means the library of the given data frame, else the first of the three that is
+            installed.
         level : float, default=0.95
             Level of the intervals.
+        units : {"share", "variance"} or None, default=None
+            Effects as shares of the variance, or in units of the variance; None has both, the
+            latter where they are known.
 
         Returns
         -------
         data frame or table of the chosen library
             Columns ``input``, the two raw effects, ``difference``, ``low``, ``high``,
-            ``standard_error``, ``p_value`` and ``p_adjusted`` (Holm's); where they are known the
-            same from the effects on in units of the variance of the outcome, as
-            ``variance_difference`` and so on.
+            ``standard_error``, ``p_value`` and ``p_adjusted`` (Holm's). With both units, those of
+            the variance follow as ``variance_difference`` and so on.
         """
-        columns = self._columns(level)
-        if self.outcome_variances is not None:
+        shown = self if units is None else self._in(units)
+        columns = shown._columns(level)
+        if units is None and self.outcome_variances is not None:
             for name, array in self.in_variance()._columns(level).items():
                 columns[f"variance_{name}"] = array
-        sorted_ones = sorted_columns(self.names, columns, self.order)
-        return make_frame(sorted_ones, backend or self.library or "pandas")
+        sorted_ones = sorted_columns(self.names, columns, shown.order)
+        return make_frame(sorted_ones, backend or self.library or installed_backend())
 
     def _columns(self, level: float) -> dict[str, FloatArray]:
         low, high = self.confidence_interval(level)
@@ -176,10 +231,12 @@ class Comparison(Result):
             "high": high,
             "standard_error": self.standard_errors,
             "p_value": self.p_values,
-            "p_adjusted": adjust_p_values(self.p_values),
+            "p_adjusted": self.p_adjusted,
         }
 
-    def summary(self, max_inputs: int = 20) -> str:
+    def summary(
+        self, max_inputs: int = 20, *, level: float = 0.95, units: Units | None = None
+    ) -> str:
         """Return the largest differences as a text table: of shares, and where they are known of
         effects in units of the variance of the outcome.
 
@@ -187,6 +244,10 @@ class Comparison(Result):
         ----------
         max_inputs : int, default=20
             Number of lines of the table.
+        level : float, default=0.95
+            Level of the intervals.
+        units : {"share", "variance"} or None, default=None
+            One of the two tables; None has both.
 
         Examples
         --------
@@ -197,8 +258,32 @@ class Comparison(Result):
         <BLANKLINE>
         input    men  women  difference  error  p (Holm)  95 % interval
         age    0.100  0.400       0.300  0.100     0.003  0.104 to 0.496
+        <BLANKLINE>
+        The two results are taken as independent.
         """
-        return self._summary(max_inputs)
+        return self._summary(max_inputs, level=level, units=units)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write the comparison as one HTML file that needs no network; needs jinja2
+        (``pip install "shaff[report]"``).
+
+        Parameters
+        ----------
+        path : path
+            The file appears whole or not at all.
+        title : str or None, default=None
+            None names the two results.
+
+        Returns
+        -------
+        Path
+        """
+        from shaff.show.report import render_comparison
+
+        page = render_comparison(self, title)
+        with replacing(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        return Path(path)
 
     def plot(
         self,
@@ -207,7 +292,7 @@ class Comparison(Result):
         ax: Any = None,
         max_inputs: int = 20,
         level: float = 0.95,
-        units: Literal["share", "variance"] = "share",
+        units: Units = "share",
     ) -> Display:
         """Draw the differences; needs matplotlib (``pip install "shaff[plot]"``).
 
@@ -231,5 +316,5 @@ class Comparison(Result):
         return self._plot(kind, ax=ax, max_inputs=max_inputs, level=level, units=units)
 
     def __repr__(self) -> str:
-        n_sure = int((adjust_p_values(self.p_values) < 0.05).sum())
+        n_sure = int((self.p_adjusted < 0.05).sum())
         return f"Comparison({counted(len(self.names), 'input')}, {n_sure} significantly different)"

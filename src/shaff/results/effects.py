@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from shaff._util.arrays import frozen
 from shaff._util.files import replacing
-from shaff._util.frames import Backend, make_frame, sorted_columns
+from shaff._util.frames import Backend, installed_backend, make_frame, sorted_columns
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff._util.words import counted, listed
 from shaff._version import __version__
@@ -24,18 +24,28 @@ from shaff.results.base import Result, check_level
 from shaff.results.direction import direction_words
 from shaff.results.interactions import Interactions
 from shaff.results.intervals import ConfidenceInterval, Difference, RankInterval
-from shaff.uncertainty.inference import adjust_p_values, spanned_p_values, surely_above
+from shaff.results.levels import summed_fields
+from shaff.uncertainty.inference import (
+    ADJUSTMENTS,
+    spanned_p_values,
+    surely_above,
+)
 from shaff.uncertainty.shortfall import SKILL
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
+    from shaff.results.comparison import Comparison
     from shaff.results.local import LocalEffects
 
 ERROR_SOURCES = ("data", "design", "ensemble", "algorithm")
+Adjustment = Literal["holm", "fdr"]
 IntervalMethod = Literal["normal", "nonnegative", "simultaneous"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
+_LARGEST = 1e100
+_BESIDE = {"rmse": "rmse_of_mean", "accuracy": "accuracy_of_largest"}
 _ONE_PER_INPUT = ("effects", "raw_effects", "plain_effects", "reach", "first_order", "total",
-                  "p_values", "screened", "variance_covariances")  # fmt: skip
+                  "p_values", "screened", "variance_covariances", "brier_effects",
+                  "brier_errors")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +92,8 @@ class EffectsResult(Result):
         Name of the outcome y, or "the predictions of" a model.
     explains : {"outcome", "predictions"}, default="outcome"
         What effects are shares of: the variance of the outcome, or of what a model predicts.
+    through : str or None
+        How a model of the user's explains the outcome, in words; None if none was given.
     per_output : dict of float arrays of shape (n_inputs,) or None
         Effects on each class or output alone, from the same evaluations, when there are several.
         They sum to the explained variance of that output; `effects` are their means, weighted by
@@ -140,14 +152,33 @@ class EffectsResult(Result):
     outcome_variance, outcome_variance_error : float or None
         Variance of the outcome, summed over its outputs, and its standard error: effects are shares
         of it.
+    outcome_details : str or None
+        How an outcome was computed that is no plain column; see `shaff.survival_outcome`.
+    variance_ratio : float or None
+        Variance of the pseudo-values of a censored outcome, divided by `outcome_variance`, which is
+        that of the outcome without censoring; None for other outcomes.
     variance_covariances : float array of shape (n_inputs,) or None
         Covariance of each raw effect and `outcome_variance`, due to the rows.
     held_out : dict of str to float or None
         How well all inputs together predict held-out rows: "rmse" (root mean squared error, in
-        units of the outcome) and "rmse_of_mean" (that of the mean alone); for classes "accuracy",
-        "accuracy_of_largest" (that of always naming the largest class) and "auc" (area under the
-        ROC curve; with several classes the mean of each against the rest). "r2_of_model" is the
-        share of the variance of the outcome that a fitted model explains by itself on the rows.
+        units of the outcome) and "rmse_of_mean" (that of the mean alone), or "loss" and
+        "loss_of_mean" (mean deviances) with another loss than squared errors; for classes
+        "accuracy", "accuracy_of_largest" (that of always naming the largest class) and "auc" (area
+        under the ROC curve; with several classes the mean of each against the rest). "r2_of_model"
+        is the share of the variance of the outcome, or of the indicators of its classes, that a
+        model of the user's explains by itself on held-out rows.
+    column_digests : dict of str or None
+        Digest of the entries of each column, regardless of their order, by which `shaff.compare`
+        sees that two results rest on the same rows.
+    data_hash : str or None
+        BLAKE2b hash of inputs, outcome and weights as they were read, in the order of the rows: the
+        same for the same data in another library. It leaves out rows outside the sample.
+    layers : tuple of tuples of str
+        The inputs of each layer of an order, the first layer first; empty without an order. See
+        ``order`` of `shaff.ShapleyEffects`.
+    hierarchy : dict of tuples of str, or None
+        The inputs of each upper group, where there are groups of groups; their effects add up to
+        that of the group, see `upper_level`.
     call : str or None
         Python call that gives this result again.
     versions : dict of str or None
@@ -156,6 +187,15 @@ class EffectsResult(Result):
         Library of the given data frame; `to_frame` returns one of its kind.
     version : str
         Version of shaff that computed the effects.
+    loss : str, default="squared_error"
+        What was measured of held-out rows; see ``loss`` of `shaff.ShapleyEffects`. With another
+        loss than squared errors, all shares are shares of its mean, the deviance, in place of the
+        variance.
+    brier_effects, brier_errors : float arrays of shape (n_inputs,) or None
+        With log-loss: effects by squared errors (Brier scores), from the same evaluations, and
+        their standard errors.
+    brier_explained : float or None
+        What all inputs explain by squared errors.
 
     Examples
     --------
@@ -171,8 +211,11 @@ class EffectsResult(Result):
     # Version 1 had neither plain values nor errors per output; version 2 did not know of the data,
     # the call, the screen or the way to convergence; version 3 did not know of directions; up to
     # version 4 `errors_by_source` was "standard_errors", and subsets were not kept; version 5 did
-    # not know of classes, of the variance of the outcome, or of errors in its units.
-    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6)
+    # not know of classes, of the variance of the outcome, or of errors in its units; version 6 did
+    # not know through which model the outcome was explained, nor its rows, nor of outcomes that are
+    # computed from several columns, nor of other losses, layers and hierarchies; version 7 had no
+    # hash of the data.
+    _versions: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6, 7, 8)
 
     names: tuple[str, ...]
     effects: FloatArray
@@ -218,11 +261,22 @@ class EffectsResult(Result):
     outcome_variance_error: float | None = None
     variance_covariances: FloatArray | None = None
     held_out: dict[str, float] | None = None
+    column_digests: dict[str, str] | None = None
+    data_hash: str | None = None
+    layers: tuple[tuple[str, ...], ...] = ()
+    hierarchy: dict[str, tuple[str, ...]] | None = None
     call: str | None = None
     versions: dict[str, str] | None = None
     library: Backend | None = None
     n_grown: int | None = None
+    through: str | None = None
+    outcome_details: str | None = None
+    variance_ratio: float | None = None
     version: str = __version__
+    loss: str = "squared_error"
+    brier_effects: FloatArray | None = None
+    brier_errors: FloatArray | None = None
+    brier_explained: float | None = None
 
     def __post_init__(self) -> None:
         p = len(self.names)
@@ -234,7 +288,10 @@ class EffectsResult(Result):
             "n_rows": int(self.n_rows),
             "n_subsets": int(self.n_subsets),
             "classes": tuple(map(str, self.classes)),
+            "layers": tuple(tuple(map(str, layer)) for layer in self.layers),
         }
+        if self.hierarchy is not None:
+            checked["hierarchy"] = {str(k): tuple(map(str, v)) for k, v in self.hierarchy.items()}
         for field, kind in (
             ("explained_variance_error", float),
             ("plain_explained_variance", float),
@@ -243,6 +300,8 @@ class EffectsResult(Result):
             ("explained_reach", float),
             ("outcome_variance", float),
             ("outcome_variance_error", float),
+            ("variance_ratio", float),
+            ("brier_explained", float),
             ("random_state", int),
             ("n_grown", int),
         ):
@@ -260,8 +319,10 @@ class EffectsResult(Result):
             checked[field] = _frozen_arrays(getattr(self, field), p)
         steps = 0 if self.convergence is None else len(self.convergence)
         checked["convergence"] = frozen(self.convergence, (steps, 2), "convergence")
-        if self.directions is not None:
-            checked["directions"] = {str(k): str(v) for k, v in self.directions.items()}
+        for field in ("directions", "column_digests"):
+            words = getattr(self, field)
+            if words is not None:
+                checked[field] = {str(k): str(v) for k, v in words.items()}
         if self.curves is not None:
             checked["curves"] = {str(k): _frozen_curve(c, k) for k, c in self.curves.items()}
         if isinstance(self.data, Mapping):
@@ -298,7 +359,11 @@ class EffectsResult(Result):
         earlier = {} if "standard_errors" not in content else {
             "errors_by_source": content["standard_errors"]
         }  # fmt: skip
-        return super()._from_content({**earlier, **content})
+        result = super()._from_content({**earlier, **content})
+        _check_sizes(result)
+        _check_figures(result)
+        _check_parts(result)
+        return result
 
     @property
     def standard_errors(self) -> FloatArray | None:
@@ -411,12 +476,12 @@ class EffectsResult(Result):
         if self.screened is None or self.others is None:
             return np.zeros(len(self.names))
         quantile, others = float(ndtri(level)), self.others
-        together = max(others["raw_effect"], others["plain_effect"], 0.0)
-        together += quantile * others["standard_error"]
+        together = max(others.get("raw_effect", 0.0), others.get("plain_effect", 0.0), 0.0)
+        together += quantile * others.get("standard_error", 0.0)
         alone = np.maximum(self.screened + quantile / np.sqrt(self.n_rows), 0.0) ** 2
         return np.asarray(np.nan_to_num(np.maximum(alone, together), nan=0.0))
 
-    def null_test(self, adjust: Literal["holm"] | None = "holm") -> FloatArray:
+    def null_test(self, adjust: Adjustment | None = "holm") -> FloatArray:
         """Return p-values of "the effect is 0": the input does not help to predict y, neither
         alone nor together with others.
 
@@ -426,9 +491,10 @@ class EffectsResult(Result):
 
         Parameters
         ----------
-        adjust : {"holm", None}, default="holm"
+        adjust : {"holm", "fdr", None}, default="holm"
             "holm" adjusts for the number of inputs: if all effects with a p-value under 0.05 are
-            called real, the chance that any of them is not is at most 5 %. None does not adjust.
+            called real, the chance that any of them is not is at most 5 %. "fdr" (Benjamini and
+            Hochberg) lets 5 % of those called real be wrong, on average. None does not adjust.
 
         Returns
         -------
@@ -441,11 +507,11 @@ class EffectsResult(Result):
         >>> result.null_test().tolist(), result.null_test(adjust=None).tolist()
         ([0.02, 0.2], [0.01, 0.2])
         """
-        if adjust not in ("holm", None):
-            raise InputError(f'adjust={adjust!r} is unknown: use "holm" or None.')
+        if adjust is not None and adjust not in ADJUSTMENTS:
+            raise InputError(f'adjust={adjust!r} is unknown: use "holm", "fdr" or None.')
         if self.p_values is None:
             raise InputError("This result has no p-values.")
-        return self.p_values.copy() if adjust is None else adjust_p_values(self.p_values)
+        return self.p_values.copy() if adjust is None else ADJUSTMENTS[adjust](self.p_values)
 
     @property
     def _estimates(self) -> FloatArray:
@@ -583,6 +649,53 @@ class EffectsResult(Result):
         return np.argsort(-self.effects, kind="stable")
 
     @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The inputs of each layer or upper group, by the name of the part; empty without any.
+
+        Layers are called "layer 1", "layer 2", ... in their order; upper groups come in the order
+        of their effects, the largest first.
+
+        Examples
+        --------
+        >>> from shaff.results._example import example
+        >>> example(layers=(("age",), ("bmi",))).parts
+        {'layer 1': ('age',), 'layer 2': ('bmi',)}
+        """
+        if self.layers:
+            return {f"layer {k}": layer for k, layer in enumerate(self.layers, start=1)}
+        effects = dict(zip(self.names, self.effects, strict=True))
+        groups = (self.hierarchy or {}).items()
+        sums = {label: -sum(effects[name] for name in members) for label, members in groups}
+        return dict(sorted(groups, key=lambda group: sums[group[0]]))
+
+    def upper_level(self) -> EffectsResult:
+        """Return the result of the layers or upper groups, whose effects are sums of those here.
+
+        Standard errors allow for the correlation of the effects. The effect of an upper group is
+        its Shapley effect when such groups are the inputs; that of a layer is what it adds to all
+        layers before it.
+
+        Examples
+        --------
+        >>> from shaff.results._example import example
+        >>> example(hierarchy={"body": ("age", "bmi")}).upper_level()
+        EffectsResult(1 input, explained variance 0.400, largest effect 'body' 0.400)
+        """
+        if not self.parts:
+            raise InputError("This result has neither an order nor groups of groups.")
+        return replace(self, **summed_fields(self))
+
+    @property
+    def unfolded(self) -> IntpArray:
+        """Positions of the inputs part by part, the largest effect of a part first; like `order`
+        without parts."""
+        if not self.parts:
+            return self.order
+        ranked = [self.names[j] for j in self.order]
+        names = [n for members in self.parts.values() for n in ranked if n in set(members)]
+        return np.array([self.names.index(name) for name in names], dtype=np.intp)
+
+    @property
     def shares(self) -> FloatArray:
         """Each effect as a share of the explained variance, shape (n_inputs,).
 
@@ -608,6 +721,8 @@ class EffectsResult(Result):
             "first_order": self.first_order,
             "total": self.total,
             "raw_effect": self.raw_effects,
+            "brier_effect": self.brier_effects,
+            "brier_error": self.brier_errors,
         }
         return {name: array for name, array in candidates.items() if array is not None}
 
@@ -668,7 +783,8 @@ class EffectsResult(Result):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the given data frame, else pandas.
+            None means the library of the given data frame, else the first of the three that is
+            installed.
         level : float, default=0.95
             Level of the intervals.
         by_output : bool, default=False
@@ -681,8 +797,11 @@ class EffectsResult(Result):
             result has them, ``low`` and ``high`` (`confidence_interval`), ``standard_error`` and
             its parts by source (``data_error``, ...), ``p_value`` and ``p_adjusted`` (of
             `null_test`, without and with Holm's adjustment), ``first_order``, ``total``,
-            ``raw_effect`` and ``direction`` (see `directions`). With ``by_output`` a column
+            ``raw_effect``, ``brier_effect`` and ``brier_error`` (by squared errors, beside
+            log-loss) and ``direction`` (see `directions`). With ``by_output`` a column
             ``output`` stands first.
+            With an order, ``layer`` is the number of each input's layer; with groups of groups,
+            ``group`` is its upper group.
 
         Examples
         --------
@@ -692,18 +811,26 @@ class EffectsResult(Result):
         (['bmi', 'age'], ['input', 'effect', 'share', 'raw_effect'])
         """
         check_level(level)
-        backend = backend or self.library or "pandas"
+        backend = backend or self.library or installed_backend()
         if by_output:
             return self._frame_by_output(backend, level)
         columns = sorted_columns(self.names, self._columns(level), self.order)
         return make_frame({**columns, **self._words(self.order)}, backend)
 
-    def _words(self, inputs: IntpArray) -> dict[str, list[str | None]]:
-        """Columns of text: the directions of some inputs, if the result knows them."""
-        if not self.directions:
-            return {}
-        told = {k: direction_words(d, self.classes) for k, d in self.directions.items()}
-        return {"direction": [told.get(self.names[j]) for j in inputs]}
+    def _words(self, inputs: IntpArray) -> dict[str, list[Any]]:
+        """Columns of words: directions, layers and groups of some inputs, if there are any."""
+        words: dict[str, list[Any]] = {}
+        if self.directions:
+            told = {k: direction_words(d, self.classes) for k, d in self.directions.items()}
+            words["direction"] = [told.get(self.names[j]) for j in inputs]
+        if self.parts:
+            part_of = {name: part for part, members in self.parts.items() for name in members}
+            parts = [part_of[self.names[j]] for j in inputs]
+            if self.layers:
+                words["layer"] = [int(part.removeprefix("layer ")) for part in parts]
+            else:
+                words["group"] = parts
+        return words
 
     def _frame_by_output(self, backend: Backend, level: float) -> Any:
         if self.per_output is None:
@@ -779,6 +906,7 @@ class EffectsResult(Result):
         data: DataSummary | None = None,
         interactions: Interactions | None = None,
         local: LocalEffects | None = None,
+        comparison: Comparison | None = None,
     ) -> Path:
         """Write a report as one HTML file that needs no network; needs jinja2
         (``pip install "shaff[report]"``).
@@ -798,6 +926,8 @@ class EffectsResult(Result):
             `ShapleyEffects.interactions`.
         local : LocalEffects or None, default=None
             Effects in single rows for a section of their own; see `ShapleyEffects.explain`.
+        comparison : Comparison or None, default=None
+            Differences to another result for a section of their own; see `shaff.compare`.
 
         Returns
         -------
@@ -817,7 +947,7 @@ class EffectsResult(Result):
             data=data or self.data,
             interactions=interactions or self.interactions,
         )
-        page = render(shown, title, local)
+        page = render(shown, title, local, comparison)
         with replacing(path) as temporary:
             temporary.write_text(page, encoding="utf-8")
         return Path(path)
@@ -837,7 +967,7 @@ class EffectsResult(Result):
 
     def __repr__(self) -> str:
         inputs = counted(len(self.names), "input")
-        text = f"{inputs}, explained variance {self.explained_variance:z.3f}"
+        text = f"{inputs}, explained {self.measure} {self.explained_variance:z.3f}"
         if self.names:
             top = self.order[0]
             text += f", largest effect {self.names[top]!r} {self.effects[top]:z.3f}"
@@ -849,9 +979,45 @@ class EffectsResult(Result):
         return result_html(self)
 
     @property
+    def measure(self) -> str:
+        """What effects are shares of, in words.
+
+        Examples
+        --------
+        >>> from shaff.results._example import example
+        >>> example().measure, example(loss="poisson").measure
+        ('variance', 'deviance (poisson)')
+        """
+        return "variance" if self.loss == "squared_error" else f"deviance ({self.loss})"
+
+    @property
     def target_name(self) -> str:
         """The name of y, or "y"."""
         return "y" if self.target is None else self.target
+
+
+def _check_sizes(result: EffectsResult) -> None:
+    """Refuse what no fit computes, and no table or bar can show."""
+    shown = np.append(result.effects, result.explained_variance)
+    if not (np.abs(shown) <= _LARGEST).all():
+        raise InputError("effects and explained_variance must be finite, and no larger than 1e100.")
+    if result.covariance is not None and (np.diag(result.covariance) < 0).any():
+        raise InputError("covariance holds negative variances.")
+
+
+def _check_figures(result: EffectsResult) -> None:
+    """Refuse figures without those that are shown beside them."""
+    found = result.held_out or {}
+    for figure, beside in _BESIDE.items():
+        if figure in found and beside not in found:
+            raise InputError(f"held_out has {figure}, but not {beside}.")
+
+
+def _check_parts(result: EffectsResult) -> None:
+    """Refuse layers and upper groups that do not hold every input once."""
+    parts = result.layers or tuple((result.hierarchy or {}).values())
+    if parts and sorted(name for part in parts for name in part) != sorted(result.names):
+        raise InputError("layers and hierarchy must hold each of the inputs once.")
 
 
 def _frozen_curve(curve: npt.ArrayLike, name: str) -> FloatArray | None:

@@ -6,19 +6,28 @@ import os
 from pathlib import Path
 
 from shaff._util.json import read_content
-from shaff.errors import InputError
+from shaff.errors import InputError, first_line
 from shaff.results.base import Result
+from shaff.results.change import Change
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.results.many import ManyEffects
+from shaff.results.marginal import ProportionalMarginalEffects
+from shaff.results.selection import Selection
 
-AnyResult = EffectsResult | LocalEffects | Interactions | Comparison | ManyEffects
-CLASSES: dict[str, type[Result]] = {
-    saved._format: saved
-    for saved in (EffectsResult, LocalEffects, Interactions, Comparison, ManyEffects)
-}
+AnyResult = (
+    EffectsResult
+    | LocalEffects
+    | Interactions
+    | Comparison
+    | Change
+    | ManyEffects
+    | Selection
+    | ProportionalMarginalEffects
+)
+CLASSES: dict[str, type[Result]] = {saved._format: saved for saved in AnyResult.__args__}
 
 
 def load_result(source: str | os.PathLike[str]) -> AnyResult:
@@ -30,7 +39,8 @@ def load_result(source: str | os.PathLike[str]) -> AnyResult:
 
     Returns
     -------
-    EffectsResult, LocalEffects, Interactions, Comparison or ManyEffects
+    EffectsResult, LocalEffects, Interactions, Comparison, Change, ManyEffects, Selection or \
+    ProportionalMarginalEffects
         Whichever was saved.
 
     Examples
@@ -51,7 +61,8 @@ def load_result(source: str | os.PathLike[str]) -> AnyResult:
     content = read_content(text, origin, {name: c._versions for name, c in CLASSES.items()})
     try:
         result = CLASSES[content["format"]]._from_content(content)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"{origin} is a damaged result of shaff: {error}") from error
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        reason = first_line(error)
+        raise InputError(f"{origin} is a damaged result of shaff: {reason}") from error
     assert isinstance(result, AnyResult)
     return result

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shaff._util.arrays import frozen
-from shaff._util.frames import Backend, make_frame
+from shaff._util.frames import Backend, installed_backend, make_frame
 from shaff._util.statistics import symmetric
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
@@ -202,7 +202,8 @@ class Interactions(Result):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the given data frame, else pandas.
+            None means the library of the given data frame, else the first of the three that is
+            installed.
         level : float, default=0.95
             Level of the intervals.
 
@@ -225,7 +226,7 @@ class Interactions(Result):
             for side, name in enumerate(("input_1", "input_2"))
         }
         numbers = {name: array[order] for name, array in self._columns(level).items()}
-        return make_frame({**members, **numbers}, backend or self.library or "pandas")
+        return make_frame({**members, **numbers}, backend or self.library or installed_backend())
 
     def summary(self, max_pairs: int = 20) -> str:
         """Return the strongest pairs as a text table.

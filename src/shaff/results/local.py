@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.arrays import frozen
-from shaff._util.frames import Backend, make_frame
+from shaff._util.frames import Backend, installed_backend, make_frame
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted, listed
 from shaff._version import __version__
@@ -69,6 +69,9 @@ class LocalEffects(Result):
         Library of the given data frame.
     version : str
         Version of shaff.
+    index : pandas.Index or None
+        Index of the rows in the pandas frame that they come from, which `to_frame` keeps. It is
+        not saved with the rest.
 
     Examples
     --------
@@ -101,6 +104,12 @@ class LocalEffects(Result):
     notes: tuple[str, ...] = ()
     library: Backend | None = None
     version: str = __version__
+    index: Any = None
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        del content["index"]
+        return content
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -125,9 +134,23 @@ class LocalEffects(Result):
         if self.outputs is None:
             checked["base"] = float(checked["base"])
         rows = np.arange(n_rows) if self.rows is None else np.array(self.rows, dtype=np.intp)
+        if rows.shape != (n_rows,):
+            raise InputError(f"rows must have shape ({n_rows},), got {rows.shape}.")
         rows.setflags(write=False)
         checked["rows"] = rows
+        for name, labels in checked["levels"].items():
+            self._check_codes(checked, name, len(labels))
         self._set(checked)
+
+    @staticmethod
+    def _check_codes(checked: Mapping[str, Any], name: str, n_levels: int) -> None:
+        """Refuse codes of categories that have no name."""
+        if name not in checked["names"]:
+            raise InputError(f"levels names {name!r}, which is no input.")
+        codes = checked["data"][:, checked["names"].index(name)]
+        known = codes[~np.isnan(codes)]
+        if not np.isin(known, np.arange(n_levels)).all():
+            raise InputError(f"data holds codes of {name!r} that levels do not name.")
 
     @property
     def n_rows(self) -> int:
@@ -189,6 +212,41 @@ class LocalEffects(Result):
             data=self.data[places],
             standard_errors=None if errors is None else errors[places],
             rows=self.rows[places],
+            index=None if self.index is None else self.index[places],
+        )
+
+    def summed(self, groups: Mapping[str, Sequence[str]]) -> LocalEffects:
+        """Return the values of groups of inputs, which are sums of those of their members.
+
+        Parameters
+        ----------
+        groups : dict of lists of str
+            Members of each group, such as `EffectsResult.hierarchy`. Inputs in no group stay.
+
+        Examples
+        --------
+        >>> from shaff.results.local import LocalEffects
+        >>> local = LocalEffects(("a", "b"), [[0.5, -0.2]], 1.0, [1.3], [[7.0, 8.0]])
+        >>> local.summed({"both": ["a", "b"]}).values.round(3).tolist()
+        [[0.3]]
+        """
+        group_of = {name: label for label, members in groups.items() for name in members}
+        unknown = [name for name in group_of if name not in self.names]
+        if unknown:
+            raise InputError(f"There is no input {unknown[0]!r}; there are {listed(self.names)}.")
+        labels = [group_of.get(name, name) for name in self.names]
+        names = tuple(dict.fromkeys(labels))
+        member = np.array([[label == name for label in labels] for name in names])
+        # A group has no entry of its own, unless it is one input.
+        data = np.where(member.sum(axis=1) == 1, self.data[:, member.argmax(axis=1)], np.nan)
+        return replace(
+            self,
+            names=names,
+            values=np.einsum("gj,rj...->rg...", member.astype(np.float64), self.values),
+            data=data,
+            levels={name: self.levels[name] for name in names if name in self.levels},
+            standard_errors=None,
+            evidence=None,
         )
 
     def shapes(self) -> tuple[Shape | None, ...]:
@@ -238,15 +296,21 @@ class LocalEffects(Result):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the given data frame, else pandas.
+            None means the library of the given data frame, else the first of the three that is
+            installed.
 
         Returns
         -------
         data frame or table of the chosen library
             Columns ``row``, ``output`` with several outputs, ``prediction``, ``base``, then one per
-            input; the former get an underscore where an input has the same name.
+            input; the former get an underscore where an input has the same name. A frame of pandas
+            has the index of the given one.
         """
-        return make_frame(self._columns(), backend or self.library or "pandas")
+        library = backend or self.library or installed_backend()
+        frame = make_frame(self._columns(), library)
+        if library == "pandas" and self.index is not None:
+            frame.index = self.index[np.resize(np.arange(self.n_rows), len(frame))]
+        return frame
 
     def _columns(self) -> dict[str, Any]:
         """The columns of `to_frame`."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from shaff._util.frames import Backend, make_frame
+from shaff._util.files import replacing
+from shaff._util.frames import Backend, installed_backend, make_frame
+from shaff._util.words import listed
+from shaff.errors import InputError
 from shaff.results.base import Result
 from shaff.results.effects import EffectsResult
+from shaff.results.schema import check_content, is_text
 
 if TYPE_CHECKING:
     from shaff.results.base import Display
@@ -62,9 +68,11 @@ class ManyEffects(Result):
 
     @classmethod
     def _from_content(cls, content: Mapping[str, Any]) -> Self:
-        results = {_key(k): EffectsResult._from_content(r) for k, r in content["results"]}
-        failures = {_key(k): str(reason) for k, reason in content["failures"]}
-        return super()._from_content({**content, "results": results, "failures": failures})
+        check_content({**content, "results": {}, "failures": {}}, cls)
+        n_parts = len(content["dimensions"])
+        results = {_key(k, n_parts): EffectsResult._from_content(r) for k, r in content["results"]}
+        failures = {_key(k, n_parts): str(reason) for k, reason in content["failures"]}
+        return cls(tuple(content["dimensions"]), results, failures, content.get("library"))
 
     def __len__(self) -> int:
         return len(self.results) + len(self.failures)
@@ -73,7 +81,11 @@ class ManyEffects(Result):
         """Return the result of one key; for a failure, raise a `KeyError` with its reason."""
         if key in self.failures:
             raise KeyError(f"{key!r} failed: {self.failures[key]}")
-        return self.results[key]
+        # Levels of a column are read as text, also those that are numbers.
+        found = self.results.get(key, self.results.get(str(key)))
+        if found is None:
+            raise KeyError(f"{key!r} is none of {listed([str(known) for known in self.results])}")
+        return found
 
     def to_frame(self, backend: Backend | None = None, *, level: float = 0.95) -> Any:
         """Return a data frame with one line per result and input, the largest effect of a result
@@ -82,7 +94,8 @@ class ManyEffects(Result):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"} or None
-            None means the library of the given data frame, else pandas.
+            None means the library of the given data frame, else the first of the three that is
+            installed.
         level : float, default=0.95
             Level of the intervals.
 
@@ -108,7 +121,7 @@ class ManyEffects(Result):
         columns = {name: [row[name] for row in rows] for name in (*self.dimensions, *_COLUMNS)}
         texts = (*self.dimensions, "explains", "input", "failure")
         typed = {k: c if k in texts else np.array(c, dtype=float) for k, c in columns.items()}
-        return make_frame(typed, backend or self.library or "pandas")
+        return make_frame(typed, backend or self.library or installed_backend())
 
     def _rows(self, key: Key, level: float) -> Iterator[dict[str, Any]]:
         result = self.results[key]
@@ -145,6 +158,28 @@ class ManyEffects(Result):
         """
         return self._plot(kind, ax=ax, max_inputs=max_inputs)
 
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a page with a line for each result, and the table and notes of each; needs jinja2
+        (``pip install "shaff[report]"``).
+
+        Parameters
+        ----------
+        path : path
+            The file appears whole or not at all.
+        title : str or None, default=None
+            None names what the results differ in.
+
+        Returns
+        -------
+        Path
+        """
+        from shaff.show.report import render_many
+
+        page = render_many(self, title)
+        with replacing(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        return Path(path)
+
     def _label(self, key: Key) -> str:
         label = " / ".join(self._labels(key).values())
         is_other = self.is_mixed and key in self.results and self.results[key].explains != "outcome"
@@ -169,8 +204,11 @@ class ManyEffects(Result):
         return self._summary(max_results)
 
 
-def _key(saved: str | list[str]) -> Key:
-    return saved if isinstance(saved, str) else tuple(saved)
+def _key(saved: Any, n_parts: int) -> Key:
+    parts = [saved] if isinstance(saved, str) else saved
+    if not isinstance(parts, list) or len(parts) != n_parts or not all(map(is_text, parts)):
+        raise InputError("each result must have a name for each of the dimensions.")
+    return parts[0] if n_parts == 1 else tuple(parts)
 
 
 _NUMBERS = ("effect", "share", "low", "high", "standard_error", "p_adjusted")

@@ -14,6 +14,7 @@ from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff._util.work import run_tasks
 from shaff.data.folds import Fold
 from shaff.data.problem import Problem, Views
+from shaff.data.structure import Structure
 from shaff.data.table import Table
 from shaff.protocols import RowPass, ValueFunction, Values
 from shaff.screening.choice import (
@@ -89,9 +90,16 @@ class PlayerSelection:
         """Codes of the players of the game, equal for those that hold copies of the same columns.
 
         Learners of shaff see a column and its copies once; other models see all of them, and each
-        is of its own kind.
+        is of its own kind. Copies in different layers or groups are not treated alike.
         """
-        return kinds_of([tuple(player.tolist()) for player in self.problem.players])
+        held = [tuple(player.tolist()) for player in self.problem.players]
+        parts = self.structure.parts
+        return kinds_of(held if parts is None else list(zip(parts.tolist(), held, strict=True)))
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Order and hierarchy of the players of the game; with either, all play by name."""
+        return self.problem.structure.among(self.kept)
 
     @property
     def has_others(self) -> bool:

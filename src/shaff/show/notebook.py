@@ -11,7 +11,7 @@ from html import escape
 from shaff._util.words import shortened
 from shaff.results.effects import EffectsResult
 from shaff.show import sentences
-from shaff.show.rows import Row, remark_sentences, rows
+from shaff.show.rows import Row, remark_sentences, unfolded_rows
 from shaff.show.text import rest_text
 
 MAX_INPUTS, MAX_NAME = 15, 40
@@ -29,24 +29,30 @@ def result_html(result: EffectsResult, max_inputs: int = MAX_INPUTS) -> str:
     >>> "&lt;age&gt;" in result_html(example(names=("<age>", "bmi")))
     True
     """
-    lines = [row.typeset() for row in rows(result)]
+    lines = [row.typeset() for row in unfolded_rows(result, max_inputs)]
     # The value at the right end of the bars.
     scale = max([max(row.bar, row.high) for row in lines if not row.is_screened], default=0.0)
-    body = "".join(_row(result, row, max(scale, 1e-300)) for row in lines[:max_inputs])
-    is_more = len(lines) > max_inputs
+    body = "".join(_row(result, row, max(scale, 1e-300)) for row in lines)
+    is_more = len(result.names) > max_inputs
     more = f"<p>{escape(rest_text(result, max_inputs))}</p>" if is_more else ""
-    more += "".join(f"<p>{escape(said)}</p>" for said in remark_sentences(lines[:max_inputs]))
+    more += "".join(f"<p>{escape(said)}</p>" for said in remark_sentences(lines))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
     details = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
     return (
         '<div class="shaff-result" style="max-width:46em;line-height:1.45">'
         f'<div style="font-weight:600;font-size:1.1em">{escape(sentences.title(result))}</div>'
+        f"{_structure(result)}"
         f"<div>{escape(sentences.headline(result))} {escape(sentences.explained(result))} "
         f"{escape(sentences.prediction(result))}</div>"
         f'<table style="border-collapse:collapse;margin:.6em 0;width:100%">{_head(result)}'
         f'<tbody>{body}</tbody></table>{more}<small style="opacity:.8">'
         f"{escape(sentences.how(result))}</small>{details}</div>"
     )
+
+
+def _structure(result: EffectsResult) -> str:
+    said = sentences.structure(result)
+    return f"<div>{escape(said)}</div>" if said else ""
 
 
 def _head(result: EffectsResult) -> str:
@@ -64,7 +70,7 @@ def _heading(text: str, side: str) -> str:
 
 def _row(result: EffectsResult, row: Row, scale: float) -> str:
     name, full = escape(shortened(row.name, MAX_NAME)), escape(row.name, quote=True)
-    style = f"{_CELL.format('left')};font-weight:normal"
+    style = f"{_CELL.format('left')};font-weight:normal" + ";padding-left:1.2em" * row.depth
     cells = [f'<th scope="row" title="{full}" style="{style}">{name}</th>']
     cells += [_cell(row.effect, "right"), _cell(row.share, "right")]
     has_errors = result.standard_errors is not None

@@ -45,6 +45,10 @@ class Row:
     is_screened : bool
     remark : str
         Why the columns of this line seem to disagree; empty where they do not.
+    brier, brier_error : str
+        Effect by squared errors beside log-loss, and its error.
+    depth : int
+        1 for an input below the line of its layer or group, else 0.
     """
 
     position: int
@@ -64,6 +68,14 @@ class Row:
     is_significant: bool
     is_screened: bool
     remark: str = ""
+    brier: str = NONE
+    brier_error: str = NONE
+    depth: int = 0
+
+    @property
+    def indented(self) -> str:
+        """The name, below that of its part if it has one."""
+        return "  " * self.depth + self.name
 
     @property
     def bar(self) -> float:
@@ -72,12 +84,15 @@ class Row:
 
     def typeset(self) -> Row:
         """Return the row with minus signs and narrow spaces, which not every terminal has."""
-        names = ("effect", "share", "interval", "error", "first_order", "total", "remark")
+        names = ("effect", "share", "interval", "error", "first_order", "total", "remark", "brier",
+                 "brier_error")  # fmt: skip
         texts: dict[str, Any] = {name: typeset(getattr(self, name)) for name in names}
         return replace(self, **texts)
 
 
-def rows(result: EffectsResult, level: float = 0.95, *, ranks: bool = False) -> list[Row]:
+def rows(
+    result: EffectsResult, level: float = 0.95, *, ranks: bool = False, digits: int | None = None
+) -> list[Row]:
     """Return the rows of a result, the largest effect first.
 
     Parameters
@@ -87,6 +102,8 @@ def rows(result: EffectsResult, level: float = 0.95, *, ranks: bool = False) -> 
         Level of the intervals.
     ranks : bool, default=False
         Also compare all pairs of inputs, for the ranks.
+    digits : int or None, default=None
+        Digits after the point; None follows the errors.
 
     Examples
     --------
@@ -96,8 +113,37 @@ def rows(result: EffectsResult, level: float = 0.95, *, ranks: bool = False) -> 
     >>> first.name, first.effect, first.share, first.interval
     ('bmi', '0.300', '75 %', '0.202 to 0.398')
     """
-    columns = _Columns(result, level, ranks)
+    columns = _Columns(result, level, ranks, effect_digits(result) if digits is None else digits)
     return [columns.row(int(j)) for j in result.order]
+
+
+def unfolded_rows(result: EffectsResult, max_inputs: int, level: float = 0.95) -> list[Row]:
+    """Return the rows of the first inputs of a result, below those of their layers or groups.
+
+    A group of one input that is the group itself has one row. Without layers and groups these are
+    the first of `rows`.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.rows import unfolded_rows
+    >>> both = example(hierarchy={"body": ("age", "bmi")})
+    >>> [row.indented for row in unfolded_rows(both, 10)]
+    ['body', '  bmi', '  age']
+    """
+    own = {row.name: row for row in rows(result, level)}
+    shown = [result.names[j] for j in result.unfolded[:max_inputs]]
+    if not result.parts:
+        return [own[name] for name in shown]
+    above = rows(result.upper_level(), level, digits=effect_digits(result))
+    upper = {row.name: row for row in above}
+    found: list[Row] = []
+    for part, members in result.parts.items():
+        inside = [name for name in shown if name in members]
+        if inside and members != (part,):
+            found.append(replace(upper[part], direction=NONE, remark=""))
+        found += [replace(own[name], depth=int(members != (part,))) for name in inside]
+    return found
 
 
 def known_columns(result: EffectsResult) -> dict[str, bool]:
@@ -111,6 +157,8 @@ def known_columns(result: EffectsResult) -> dict[str, bool]:
         "total": result.total is not None,
         "p_value": result.p_values is not None,
         "direction": bool(result.directions),
+        "brier": result.brier_effects is not None,
+        "brier_error": result.brier_errors is not None,
     }
 
 
@@ -120,9 +168,8 @@ class _Columns:
     This is also where p-values and intervals are held against each other, see `_remark`.
     """
 
-    def __init__(self, result: EffectsResult, level: float, ranks: bool) -> None:
-        self.result = result
-        self.digits = effect_digits(result)
+    def __init__(self, result: EffectsResult, level: float, ranks: bool, digits: int) -> None:
+        self.result, self.digits = result, digits
         self.p_values = None if result.p_values is None else result.null_test()
         self.is_screened, self.shares = result.is_screened, result.shares
         self.errors = result.standard_errors
@@ -136,8 +183,13 @@ class _Columns:
     def row(self, j: int) -> Row:
         out, p = bool(self.is_screened[j]), self.p_values
         numbers = {
-            "error": self.errors, "first_order": self.result.first_order, "total": self.result.total
+            "error": self.errors, "first_order": self.result.first_order,
+            "total": self.result.total, "brier": self.result.brier_effects,
+            "brier_error": self.result.brier_errors,
         }  # fmt: skip
+        texts: dict[str, Any] = {
+            k: NONE if out or a is None else self._number(a[j]) for k, a in numbers.items()
+        }
         return Row(
             position=j,
             name=self.result.names[j],
@@ -153,7 +205,7 @@ class _Columns:
             is_significant=not out and (p is None or bool(p[j] <= ALPHA)),
             is_screened=out,
             remark="" if out else self._remark(j),
-            **{k: NONE if out or a is None else self._number(a[j]) for k, a in numbers.items()},
+            **texts,
         )
 
     def _direction(self, name: str) -> str:

@@ -28,13 +28,48 @@ def title(result: EffectsResult) -> str:
     'Shapley effects on the outcome price'
     >>> title(example(target="the predictions of Ridge", explains="predictions"))
     'Shapley effects on the predictions of Ridge'
+    >>> title(example(target="price", through="the projected trees of LGBMRegressor"))
+    'Shapley effects on the outcome price, through the projected trees of LGBMRegressor'
+    >>> title(example(target="visits", loss="poisson"))
+    'Shapley effects on the outcome visits: explained deviance (poisson)'
     """
-    return f"Shapley effects on {explained_words(result)}"
+    how = "" if result.through is None else f", through {result.through}"
+    loss = "" if result.measure == "variance" else f": explained {result.measure}"
+    return f"Shapley effects on {explained_words(result)}{how}{loss}"
+
+
+def structure(result: EffectsResult) -> str:
+    """Return the order or the hierarchy that effects heed; "" without either.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.show.sentences import structure
+    >>> structure(example(layers=(("age",), ("bmi",))))
+    'In the order age → bmi: an input is credited with what it adds to all earlier layers.'
+    """
+    if result.layers:
+        steps = [_few(layer) for layer in result.layers]
+        return (
+            f"In the order {' → '.join(steps)}: an input is credited with what it adds to all "
+            "earlier layers."
+        )
+    if result.hierarchy:
+        return "Owen effects: the effects of the inputs in a group add up to that of the group."
+    return ""
+
+
+def _few(names: tuple[str, ...]) -> str:
+    shown = [shortened(name, 24) for name in names[:NAMED]]
+    more = len(names) - len(shown)
+    return ", ".join([*shown, *[f"{more} more"] * (more > 0)])
 
 
 def explained_words(result: EffectsResult) -> str:
     """Return what was explained: the outcome, by its name, or the predictions of a model."""
     name = shortened(result.target_name, 60)
+    if result.outcome_details is not None:  # a description, not the name of a column
+        return name
     if result.explains == "outcome":
         return f"the outcome {name}"
     return name if name.startswith("the predictions") else f"the predictions of {name}"
@@ -62,7 +97,7 @@ def headline(result: EffectsResult) -> str:
         )
     order, shares = result.order, result.shares
     together = np.cumsum(shares[order])
-    n_most = int(np.searchsorted(together, MOST) + 1)
+    n_most = min(int(np.searchsorted(together, MOST) + 1), len(together))
     most = "all" if together[n_most - 1] > 0.995 else percent(float(together[n_most - 1]))
     names = [shortened(result.names[j], 40) for j in order[:n_most]]
     what = f"of what can be explained of {target}"
@@ -103,7 +138,7 @@ def explained(result: EffectsResult, level: float = 0.95) -> str:
     if bounds is not None:
         low, high = (percent(bound) for bound in bounds)
         sure = f" ({percent(level)} interval: {low} to {high})"
-    return f"All inputs together explain {percent(v)} of the variance of {target}{sure}."
+    return f"All inputs together explain {percent(v)} of the {result.measure} of {target}{sure}."
 
 
 def prediction(result: EffectsResult) -> str:
@@ -119,9 +154,14 @@ def prediction(result: EffectsResult) -> str:
     found = result.held_out or {}
     model = found.get("r2_of_model")
     own = "" if model is None else (
-        f"The given model itself explains {model:.3f} of the variance of the outcome on these rows."
+        f"The given model itself explains {model:.3f} of the variance of the outcome on held-out "
+        "rows."
     )  # fmt: skip
-    return " ".join(filter(None, (_of_learners(found), own)))
+    brier = "" if result.brier_explained is None else (
+        f"Of the squared errors of the indicators (Brier score) {result.brier_explained:z.3f} is "
+        "explained."
+    )  # fmt: skip
+    return " ".join(filter(None, (_of_learners(found), brier, own)))
 
 
 def _of_learners(found: Mapping[str, float]) -> str:
@@ -131,6 +171,9 @@ def _of_learners(found: Mapping[str, float]) -> str:
             f"Predictions of held-out rows are off by {off} (root mean square); the mean alone by "
             f"{mean}."
         )
+    if "loss" in found:
+        off, mean = (quantity_text(found[name]) for name in ("loss", "loss_of_mean"))
+        return f"The mean deviance of held-out rows is {off}; that of the mean alone {mean}."
     if "accuracy" not in found:
         return ""
     right, largest = (percent(found[name], 1) for name in ("accuracy", "accuracy_of_largest"))
@@ -155,6 +198,8 @@ def model_words(result: EffectsResult) -> str:
     model = learner_words(result.estimator)
     if kind == "surrogate":
         model = f"{learner_words(inner)} in place of the given model"
+    elif kind == "labelled":
+        model = f"{learner_words(inner)} that labels further points"
     steps = (("design", result.design), ("solver", result.solver))
     unusual = [f"{step} {name.replace('_', ' ')}" for step, name in steps if name != _DEFAULT]
     return ", ".join([model, *unusual])
@@ -182,8 +227,11 @@ def _figures(result: EffectsResult) -> str:
         result.explained_variance_error,
         result.plain_explained_variance,
     )
+    if measured_v is not None and f"{measured_v:.3f}" == f"{v:.3f}":
+        measured_v = None  # corrected by nothing that shows
     spread = "" if error is None else f"standard error {error:.3f}"
-    whose = f"of the variance of {result.target_name}" + " on held-out rows" * (measured_v is None)
+    whose = f"of the {result.measure} of {result.target_name}"
+    whose += " on held-out rows" * (measured_v is None)
     if v <= 0:
         figures = ", ".join(filter(None, (f"estimate {v:z.3f}", spread)))
         zero = "" if result.effects.any() else ": all effects are 0"

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from shaff._util.words import counted
 from shaff.results.base import Result
-from shaff.results.comparison import Comparison
+from shaff.results.change import Change
+from shaff.results.comparison import Comparison, Units
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.results.many import ManyEffects
+from shaff.results.marginal import ProportionalMarginalEffects
+from shaff.results.selection import Selection
 from shaff.show import sentences
+from shaff.show.differences import (
+    differences_footer,
+    differences_table,
+    differences_title,
+    known_units,
+)
 from shaff.show.rows import (
     FEWEST_DIGITS,
     NONE,
     Row,
+    amount_text,
     effect_digits,
     error_digits,
     known_columns,
@@ -27,7 +37,8 @@ from shaff.show.rows import (
     pair_rows,
     quantity_digits,
     quantity_text,
-    rows,
+    share_text,
+    unfolded_rows,
 )
 from shaff.uncertainty.inference import adjust_p_values
 
@@ -39,18 +50,22 @@ HEADINGS = {
     "total": "total",
     "p_value": "p (Holm)",
     "direction": "direction",
+    "brier": "Brier",
+    "brier_error": "error",
     "share": "share",
 }
 PAIR_HEADINGS = {"kind": "kind", "interaction": "interaction", "error": "error",
                  "p_value": "p (Holm)", "interval": "95 % interval"}  # fmt: skip
 BAR = 20
+# What the mechanism is called.
+ACTING = "how the inputs act"
 # Inputs that have a column in the table of single rows.
 MAX_PARTS = 6
 
 
-def summary(result: Result, limit: int) -> str:
+def summary(result: Result, limit: int, **options: Any) -> str:
     """Return the summary of a result of any class."""
-    return SUMMARIES[type(result)](result, limit)
+    return SUMMARIES[type(result)](result, limit, **options)
 
 
 def headings(result: EffectsResult) -> dict[str, str]:
@@ -69,14 +84,21 @@ def headings(result: EffectsResult) -> dict[str, str]:
 
 def effects_summary(result: EffectsResult, max_inputs: int) -> str:
     """Return the table of `EffectsResult.summary`."""
-    columns, scale = headings(result), max(float(result.effects.max(initial=0.0)), _TINY)
+    columns, scale = headings(result), max(largest_bar(result), _TINY)
     cells = [
-        [row.name, *(getattr(row, name) for name in columns), _end(row, scale)]
-        for row in rows(result)[:max_inputs]
+        [row.indented, *(getattr(row, name) for name in columns), _end(row, scale)]
+        for row in unfolded_rows(result, max_inputs)
     ]
     lines = aligned([["input", *columns.values(), ""], *cells])
     rest = [rest_text(result, max_inputs)] * (len(result.names) > max_inputs)
-    return "\n".join([sentences.title(result), "", *lines, *rest, "", *sentences.footer(result)])
+    top = filter(None, (sentences.title(result), sentences.structure(result)))
+    return "\n".join([*top, "", *lines, *rest, "", *sentences.footer(result)])
+
+
+def largest_bar(result: EffectsResult) -> float:
+    """Return the largest effect of an input, or of a layer or group of inputs."""
+    shown = result.upper_level() if result.parts else result
+    return float(shown.effects.max(initial=0.0))
 
 
 _TINY = float(np.finfo(float).tiny)
@@ -91,7 +113,7 @@ def _end(row: Row, scale: float) -> str:
 
 def rest_text(result: EffectsResult, max_inputs: int) -> str:
     """Return what the inputs past the first ``max_inputs`` have together."""
-    rest = result.effects[result.order[max_inputs:]]
+    rest = result.effects[result.unfolded[max_inputs:]]
     together = number_text(float(rest.sum()), effect_digits(result))
     return f"... and {counted(len(rest), 'more input')} with {together} together"
 
@@ -116,35 +138,54 @@ def pairs_table(found: Interactions, max_pairs: int) -> tuple[list[str], list[li
     return ["inputs", *(PAIR_HEADINGS[name] for name in names)], cells
 
 
-def comparison_summary(found: Comparison, max_inputs: int) -> str:
+def comparison_summary(
+    found: Comparison, max_inputs: int, level: float = 0.95, units: Units | None = None
+) -> str:
     """Return the tables of `Comparison.summary`."""
-    one, other = found.labels
-    title = f"Shares of the variance, {other} minus {one}"
-    lines = [title, "", *_differences(found, max_inputs, FEWEST_DIGITS)]
-    if found.outcome_variances is not None:
-        first, second = (quantity_text(v) for v in found.outcome_variances)
-        title = f"In units of the variance of the outcome ({one}: {first}, {other}: {second})"
-        lines += ["", title, "", *_differences(found.in_variance(), max_inputs, 0)]
-    return "\n".join([*lines, *[""] * bool(found.notes), *(f"Note: {n}" for n in found.notes)])
+    lines: list[str] = []
+    for one in known_units(found, units):
+        header, cells = differences_table(found, one, max_inputs, level)
+        lines += [differences_title(found, one), "", *aligned([header, *cells]), ""]
+    lines += differences_footer(found, units)
+    return "\n".join([*lines, *(f"Note: {note}" for note in found.notes)])
 
 
-def _differences(found: Comparison, max_inputs: int, fewest: int) -> list[str]:
-    """The lines of one table, with digits by the errors."""
-    digits = error_digits(found.standard_errors, fewest)
+def change_summary(found: Change, max_inputs: int) -> str:
+    """Return the table of `Change.summary`."""
+    title, *rest = change_sentences(found)
+    lines = aligned(change_table(found, max_inputs))
+    return "\n".join([title, "", *lines, "", *rest])
+
+
+def change_table(found: Change, max_inputs: int) -> list[list[str]]:
+    """Return header and cells: a line for each input, and one for how the inputs act."""
+    digits = error_digits(found.standard_errors, 0)
     low, high = found.confidence_interval()
     adjusted = adjust_p_values(found.p_values)
-    numbers = [*found.effects, found.differences, found.standard_errors]
     cells = [
         [
-            found.names[j],
-            *(number_text(array[j], digits) for array in numbers),
+            (*found.names, ACTING)[j],
+            number_text(found.estimates[j], digits),
+            number_text(found.standard_errors[j], digits),
             p_value_text(adjusted[j]),
             f"{number_text(low[j], digits)} to {number_text(high[j], digits)}",
         ]
-        for j in found.order[:max_inputs]
+        for j in (*found.order[:max_inputs], len(found.names))
     ]
-    header = ["input", *found.labels, "difference", "error", "p (Holm)", "95 % interval"]
-    return aligned([header, *cells])
+    return [["cause", "change", "error", "p (Holm)", "95 % interval"], *cells]
+
+
+def change_sentences(found: Change) -> list[str]:
+    """Return what moved by how much, what all inputs did together, and the notes."""
+    digits = error_digits(found.standard_errors, 0)
+    means = [
+        f"{quantity_text(mean)} ({label}, {counted(n, 'row')})"
+        for mean, label, n in zip(found.means, found.labels, found.n_rows, strict=True)
+    ]
+    title = f"Mean of {found.target_name}: {', '.join(means)}, change {quantity_text(found.total)}"
+    ends = (number_text(x, digits) for x in (found.inputs_part, *found.inputs_interval()))
+    together = "All inputs together: {}, 95 % interval {} to {}.".format(*ends)
+    return [title, together, *(f"Note: {n}" for n in found.notes)]
 
 
 def local_summary(local: LocalEffects, max_rows: int) -> str:
@@ -228,6 +269,74 @@ def many_summary(many: ManyEffects, max_results: int) -> str:
     return "\n".join(lines)
 
 
+def selection_summary(found: Selection, max_inputs: int) -> str:
+    """Return the lines of `Selection.summary`."""
+    kept = [j for j in found.order if found.kept[j]]
+    lines = aligned(selection_table(found, kept[:max_inputs])) if kept else []
+    lines += [f"... and {len(kept) - max_inputs} more"] * (len(kept) > max_inputs)
+    return "\n".join([found.sentence, *[""] * bool(kept), *lines,
+                      *(f"Note: {note}" for note in found.notes)])  # fmt: skip
+
+
+def selection_table(found: Selection, inputs: Sequence[int]) -> list[list[str]]:
+    """Return header and cells of some inputs: effect, adjusted p-value, what could stand in."""
+    adjusted, stand_ins = found.p_adjusted, found.stand_ins
+    cells = [
+        [
+            found.names[j],
+            number_text(float(found.effects[j]), FEWEST_DIGITS),
+            *([] if adjusted is None else [p_value_text(float(adjusted[j]))]),
+            ", ".join(stand_ins.get(found.names[j], ())),
+        ]
+        for j in inputs
+    ]
+    ends = ["stand-ins" if stand_ins else ""]
+    return [["input kept", "effect", *[f"p ({found.rule.split(',')[0]})"] * (adjusted is not None),
+             *ends], *cells]  # fmt: skip
+
+
+def marginal_summary(found: ProportionalMarginalEffects, max_inputs: int) -> str:
+    """Return the table of `ProportionalMarginalEffects.summary`."""
+    title, *rest = marginal_sentences(found)
+    more = len(found.names) - max_inputs
+    hidden = [f"... and {counted(more, 'more input')}"] * (more > 0)
+    return "\n".join([title, "", *aligned(marginal_table(found, max_inputs)), *hidden, "", *rest])
+
+
+def marginal_table(found: ProportionalMarginalEffects, max_inputs: int) -> list[list[str]]:
+    """Return header and cells of the first inputs."""
+    columns, errors = found._columns(), found.standard_errors
+    digits = FEWEST_DIGITS if errors is None else error_digits(errors)
+    header = ["input", "effect", *["error"] * (errors is not None),
+              *["Shapley"] * (found.shapley is not None), "share",
+              *["95 % interval"] * (errors is not None)]  # fmt: skip
+    cells = [_marginal_cells(columns, int(j), digits) for j in found.order[:max_inputs]]
+    return [
+        header,
+        *([found.names[j], *row] for j, row in zip(found.order, cells, strict=False)),
+    ]
+
+
+def marginal_sentences(found: ProportionalMarginalEffects) -> list[str]:
+    """Return the title, how to read the table, what it rests on, and the notes."""
+    return [
+        f"Proportional marginal effects on {found.target or 'y'}",
+        "0: nothing is lost without the input that others do not say. All inputs explain "
+        f"{found.explained_variance:z.3f}.",
+        f"{counted(found.n_rows, 'row')}, {counted(found.n_subsets, 'subset')}.",
+        *(f"Note: {note}" for note in found.notes),
+    ]
+
+
+def _marginal_cells(columns: dict[str, Any], j: int, digits: int) -> list[str]:
+    numbers = [number_text(columns[name][j], digits) for name in ("standard_error", "shapley")
+               if name in columns]  # fmt: skip
+    ends = [number_text(columns[name][j], digits) for name in ("low", "high") if name in columns]
+    share = share_text(float(columns["share"][j]))
+    effect = amount_text(columns["effect"][j], digits)
+    return [effect, *numbers, share, *[" to ".join(ends)] * bool(ends)]
+
+
 def aligned(table: list[list[str]]) -> list[str]:
     """Return the lines of a table: first and last column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -243,5 +352,8 @@ SUMMARIES: dict[type[Result], Callable[[Any, int], str]] = {
     LocalEffects: local_summary,
     Interactions: interactions_summary,
     Comparison: comparison_summary,
+    Change: change_summary,
     ManyEffects: many_summary,
+    Selection: selection_summary,
+    ProportionalMarginalEffects: marginal_summary,
 }

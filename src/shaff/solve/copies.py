@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from shaff._util.alike import all_differ, averaged, averaged_covariance
 from shaff._util.typing import IntpArray
-from shaff.protocols import DesignError, Effects
+from shaff.protocols import Effects
 
 
 def shared_by_copies(effects: Effects, kinds: IntpArray) -> Effects:
@@ -42,5 +42,5 @@ def shared_by_copies(effects: Effects, kinds: IntpArray) -> Effects:
         linear_map=None if weights is None else averaged(weights, kinds),
         covariance=None if covariance is None else averaged_covariance(covariance, kinds),
         # The variance of a mean is at most the mean of the variances.
-        design=design and DesignError(averaged(design.variances, kinds), design.residual_map),
+        design=design and replace(design, variances=averaged(design.variances, kinds)),
     )

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.threads import one_blas_thread
-from shaff._util.typing import FloatArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff.gaussian_process.linear_game import Proxy
 from shaff.gaussian_process.model import OVERCONFIDENCE, OddModel
 from shaff.protocols import DesignError, Effects, Proposal, SolverContext, SolverSetting
-from shaff.solve.exact import is_complete, shapley_map
+from shaff.solve.exact import has_owen_coalitions, is_complete, owen_map, shapley_map
 from shaff.solve.projection import project_to_simplex
+from shaff.subsets import Subsets
 
 
 class GaussianProcessSolver:
@@ -33,6 +34,8 @@ class GaussianProcessSolver:
         A game close to v with known Shapley values.
     relevance : array of shape (n_players,) or None
         Rough importance of the players, such as split gains of an ensemble.
+    unions : int array of shape (n_players,) or None
+        Groups of the players, whose Owen values are estimated in place of the Shapley values.
 
     Examples
     --------
@@ -52,18 +55,21 @@ class GaussianProcessSolver:
         noise: npt.ArrayLike | None = None,
         proxy: Proxy | None = None,
         relevance: npt.ArrayLike | None = None,
+        unions: IntpArray | None = None,
     ) -> None:
-        self.noise, self.proxy, self.relevance = noise, proxy, relevance
+        self.noise, self.proxy, self.relevance, self.unions = noise, proxy, relevance, unions
 
     def solve(self, proposal: Proposal, v: FloatArray, v_all: float) -> Effects:
         """Return effects, their linear map and the calibrated covariance of their design error."""
         subsets, values = proposal.subsets, np.asarray(v, dtype=np.float64)
         p = subsets.n_players
-        if is_complete(subsets):
-            linear_map, covariance = shapley_map(subsets), np.zeros((p, p))
+        exact = self._exact_map(subsets)
+        if exact is not None:
+            linear_map, covariance = exact, np.zeros((p, p))
             design = DesignError(np.zeros(p), np.zeros((0, len(subsets) + 1)))
         else:
-            model = OddModel(p, noise=self.noise, proxy=self.proxy, relevance=self.relevance)
+            known = {"proxy": self.proxy, "relevance": self.relevance, "unions": self.unions}
+            model = OddModel(p, noise=self.noise, **known)  # type: ignore[arg-type]
             with one_blas_thread:
                 fit = model.fit(subsets, values, v_all)
                 linear_map, covariance = fit.linear_map, fit.covariance
@@ -71,6 +77,13 @@ class GaussianProcessSolver:
                 design = DesignError(variances, fit.residual_map)
         raw = linear_map @ np.append(values, v_all)
         return Effects(project_to_simplex(raw, v_all), raw, linear_map, covariance, design)
+
+    def _exact_map(self, subsets: Subsets) -> FloatArray | None:
+        """The map of a list that leaves nothing open; None if it does."""
+        if self.unions is not None:
+            known = has_owen_coalitions(subsets, self.unions)
+            return owen_map(subsets, self.unions) if known else None
+        return shapley_map(subsets) if is_complete(subsets) else None
 
 
 @dataclass(frozen=True)
@@ -89,4 +102,6 @@ class BayesianQuadrature(SolverSetting):
 
     def make(self, context: SolverContext) -> GaussianProcessSolver:
         """Return the solver for what is known of the players."""
-        return GaussianProcessSolver(proxy=context.proxy, relevance=context.relevance)
+        return GaussianProcessSolver(
+            proxy=context.proxy, relevance=context.relevance, unions=context.structure.unions
+        )

@@ -69,7 +69,7 @@ def is_booster(model: Any) -> bool:
 
 
 def read_ensemble(model: Any) -> Ensemble:
-    """Read a fitted squared-loss booster.
+    """Read a fitted booster of squared loss, or of a loss that `loss_of` knows.
 
     Parameters
     ----------
@@ -180,14 +180,54 @@ def check_booster(estimator: Any) -> None:
     if all(parameters.get(name) in (None, 1) for name in names):
         warn(
             f"{type(estimator).__name__} looks at all columns at every split: copies and strongly "
-            "correlated columns will share the credit wrongly. Set "
-            f"{' or '.join(names)} to about 1/3."
+            f"correlated columns may share the credit wrongly. Fit it with {' or '.join(names)} "
+            "of about 1/3, or leave the model out: ShapleyEffects().fit(X, y)."
         )
+
+
+def loss_of(estimator: Any) -> str:
+    """The loss that a booster is fitted with: squares, or another whose trees can be projected.
+
+    Any other loss counts as squares here, and is refused when the fitted booster is read.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from shaff.trees.boosters import loss_of
+    >>> loss_of(HistGradientBoostingRegressor(loss="poisson"))
+    'poisson'
+    """
+    library = library_of(estimator)
+    # A parameter of the loss may follow its name.
+    name = str(estimator.get_params().get(library.loss_name)).partition(":variance_power")[0]
+    return library.losses.get(name, "squared_error")
 
 
 def takes_categories(estimator: Any) -> bool:
     """Whether the library splits on categories in a way that can be projected."""
     return library_of(estimator).takes_categories(estimator)
+
+
+def on_one_thread(model: Any) -> Any:
+    """A clone of a regressor or classifier of any library, held to one thread; other models as they
+    are.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.trees.boosters import on_one_thread
+    >>> on_one_thread(Ridge())
+    Ridge()
+    """
+    library = _find(model) or _find(model, "classifier")
+    if library is None:
+        return model
+    # What is None there would unset a setting that excludes another, and could not be cloned.
+    unset = [name for name, value in library.one_thread.items() if value is None]
+    if any(model.get_params().get(name) is not None for name in unset):
+        return model
+    settings = {k: v for k, v in library.one_thread.items() if v is not None}
+    return clone(model).set_params(**settings)
 
 
 def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:

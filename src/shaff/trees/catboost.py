@@ -16,7 +16,7 @@ from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted CatBoostRegressor with squared loss and symmetric trees."""
+    """Read a fitted CatBoostRegressor with symmetric trees and squared loss, or that of counts."""
     if not model.is_fitted():
         raise InputError("This CatBoostRegressor is not fitted yet.")
     parameters = model.get_all_params()
@@ -38,9 +38,10 @@ def read(model: Any) -> Ensemble:
 
 
 def _refuse_other_kinds(model: Any, parameters: dict[str, Any]) -> None:
-    if parameters["loss_function"] != "RMSE":
+    loss = parameters["loss_function"]
+    if loss.partition(":")[0] not in ("RMSE", *LOSSES):
         raise InputError(
-            f"CatBoostRegressor has loss_function={parameters['loss_function']!r}; only 'RMSE' "
+            f"CatBoostRegressor has loss_function={loss!r}; only 'RMSE', 'Poisson' and 'Tweedie' "
             "can be replayed on subsets."
         )
     if model.get_cat_feature_indices():
@@ -105,6 +106,7 @@ def _seed_name(model: Any) -> str:
     return "random_state" if "random_state" in model.get_params() else "random_seed"
 
 
+LOSSES = {"Poisson": "poisson", "Tweedie": "tweedie"}
 LIBRARY = BoosterLibrary(
     regressor="CatBoostRegressor",
     classifier="CatBoostClassifier",
@@ -116,4 +118,6 @@ LIBRARY = BoosterLibrary(
                 "logging_level": None, "silent": None, "verbose_eval": None},
     seed_name=_seed_name,
     takes_categories=lambda model: False,
+    loss_name="loss_function",
+    losses=LOSSES,
 )  # fmt: skip

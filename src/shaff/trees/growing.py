@@ -234,7 +234,9 @@ class _CategoryColumn:
         self.index = index
         codes = X[:, index]
         self.missing = np.isnan(codes)
-        self.levels = np.unique(codes[~self.missing]).astype(np.float32)
+        levels, first = np.unique(codes[~self.missing], return_index=True)
+        self.levels = levels.astype(np.float32)
+        self.by_appearance = np.argsort(first)  # which does not depend on their names
         self.position = np.searchsorted(self.levels, codes).astype(np.intp)
 
     def ranks(
@@ -251,7 +253,9 @@ class _CategoryColumn:
         n_rows = np.bincount(position, count[known], len(self.levels)).astype(np.float64)
         score = _level_scores(position, y, weight, n_rows)
         if score is None:
-            return rng.permutation(len(self.levels)).astype(np.uint32)
+            return rng.permutation(len(self.levels))[np.argsort(self.by_appearance)].astype(
+                np.uint32
+            )
         # Levels of few rows stand together: by the means of their noise a tree would tell the
         # rows of its bag apart, and nothing of other rows.
         score[n_rows < RARE_ROWS] = 0.0

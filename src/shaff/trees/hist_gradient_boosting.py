@@ -18,12 +18,12 @@ from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted HistGradientBoostingRegressor with squared loss."""
+    """Read a fitted HistGradientBoostingRegressor with squared loss, or a loss of counts."""
     check_is_fitted(model)
-    if model.loss != "squared_error":
+    if model.loss not in ("squared_error", *LOSSES):
         raise InputError(
-            f"HistGradientBoostingRegressor has loss={model.loss!r}; only 'squared_error' can be "
-            "replayed on subsets."
+            f"HistGradientBoostingRegressor has loss={model.loss!r}; only 'squared_error', "
+            "'poisson' and 'gamma' can be replayed on subsets."
         )
     try:
         return _read_private(model)
@@ -131,6 +131,7 @@ def _category_settings(categorical: BoolArray) -> dict[str, Any]:
     return {"categorical_features": categorical} if categorical.any() else {}
 
 
+LOSSES = {"poisson": "poisson", "gamma": "gamma"}
 LIBRARY = BoosterLibrary(
     regressor="HistGradientBoostingRegressor",
     classifier="HistGradientBoostingClassifier",
@@ -139,4 +140,6 @@ LIBRARY = BoosterLibrary(
     column_sampling=("max_features",),
     category_settings=_category_settings,
     category_codes=category_codes,
+    loss_name="loss",
+    losses=LOSSES,
 )

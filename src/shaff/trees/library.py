@@ -25,7 +25,7 @@ class BoosterLibrary:
     module : str
         Where both are, imported when a classifier is given.
     read : callable
-        From a fitted regressor with squared loss to an `Ensemble`.
+        From a fitted regressor with squared loss, or one of ``losses``, to an `Ensemble`.
     column_sampling : tuple of str
         Settings that sample columns, per node, level or tree; None or 1 there means all columns.
     one_thread : dict
@@ -39,6 +39,11 @@ class BoosterLibrary:
         its ``fit``.
     category_codes : callable or None
         From a fitted model and the names of columns of categories to the numbers of their labels.
+    loss_name : str
+        The setting that holds the loss.
+    losses : dict of str
+        Other losses than squares whose trees can be projected, as the library and as shaff call
+        them. Their trees add up to a score, not to a prediction.
     """
 
     regressor: str
@@ -52,3 +57,5 @@ class BoosterLibrary:
     category_settings: Callable[[BoolArray], dict[str, Any]] = _nothing
     category_arguments: Callable[[BoolArray], dict[str, Any]] = _nothing
     category_codes: Callable[[Any, list[str]], dict[str, dict[str, float]]] | None = None
+    loss_name: str = "objective"
+    losses: Mapping[str, str] = field(default_factory=dict)

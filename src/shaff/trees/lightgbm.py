@@ -14,7 +14,7 @@ from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted LGBMRegressor with squared loss."""
+    """Read a fitted LGBMRegressor with squared loss, or a loss of counts or amounts."""
     check_is_fitted(model)
     booster = model.booster_
     dump = booster.dump_model()
@@ -58,10 +58,10 @@ def _parameter(parameters: dict[str, Any], name: str, default: Any) -> Any:
 
 def _refuse_other_kinds(dump: dict[str, Any], parameters: dict[str, Any]) -> None:
     objective = str(dump.get("objective", "")).split(" ")[0]
-    if objective != "regression":
+    if objective not in ("regression", *LOSSES):
         raise InputError(
-            f"LGBMRegressor has objective={objective!r}; only squared loss ('regression') can be "
-            "replayed on subsets."
+            f"LGBMRegressor has objective={objective!r}; only squared loss ('regression') and "
+            "'poisson', 'gamma' and 'tweedie' can be replayed on subsets."
         )
     boosting = _parameter(parameters, "boosting", "gbdt")
     if boosting not in ("gbdt", "gbrt", "goss"):
@@ -119,6 +119,7 @@ def _category_arguments(categorical: BoolArray) -> dict[str, Any]:
     return {"categorical_feature": np.flatnonzero(categorical).tolist()}
 
 
+LOSSES = {"poisson": "poisson", "gamma": "gamma", "tweedie": "tweedie"}
 LIBRARY = BoosterLibrary(
     regressor="LGBMRegressor",
     classifier="LGBMClassifier",
@@ -128,4 +129,5 @@ LIBRARY = BoosterLibrary(
     one_thread={"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1},
     category_arguments=_category_arguments,
     category_codes=category_codes,
+    losses=LOSSES,
 )

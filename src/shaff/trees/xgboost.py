@@ -16,7 +16,7 @@ from shaff.trees.library import BoosterLibrary
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted XGBRegressor with squared loss."""
+    """Read a fitted XGBRegressor with squared loss, or a loss of counts or amounts."""
     check_is_fitted(model)
     booster = model.get_booster()
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
@@ -64,10 +64,10 @@ def _n_trees(booster: Any, n_trees: int) -> int:
 
 def _refuse_other_kinds(learner: dict[str, Any]) -> None:
     objective = learner["objective"]["name"]
-    if objective != "reg:squarederror":
+    if objective not in ("reg:squarederror", *LOSSES):
         raise InputError(
-            f"XGBRegressor has objective={objective!r}; only 'reg:squarederror' can be replayed "
-            "on subsets."
+            f"XGBRegressor has objective={objective!r}; only 'reg:squarederror', 'count:poisson', "
+            "'reg:gamma' and 'reg:tweedie' can be replayed on subsets."
         )
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree":
@@ -125,6 +125,7 @@ def _takes_categories(model: Any) -> bool:
     return bool(model.get_params()["tree_method"] != "exact")
 
 
+LOSSES = {"count:poisson": "poisson", "reg:gamma": "gamma", "reg:tweedie": "tweedie"}
 LIBRARY = BoosterLibrary(
     regressor="XGBRegressor",
     classifier="XGBClassifier",
@@ -135,4 +136,5 @@ LIBRARY = BoosterLibrary(
     takes_categories=_takes_categories,
     category_settings=_category_settings,
     category_codes=category_codes,
+    losses=LOSSES,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import chdtrc, ndtr, ndtri
 
 from shaff._util.alike import all_differ, averaged, averaged_covariance
 from shaff._util.typing import FloatArray, IntpArray
@@ -22,6 +23,8 @@ Units = npt.NDArray[np.intp]
 # `benchmarks.coverage` shows the coverage.
 LINEAR_FACTOR, FLEXIBLE_FACTOR = 1.3, 1.7
 _UNKNOWN_SHARE = 0.25  # of the flexible part, where there is no linear game to compare with
+# Effects are shares of 1: a sum of values in double precision may be off by less than this.
+_ROUNDING = 1e-12
 _ROWS_AT_ONCE = 10_000
 _PAIRS_AT_ONCE = 64  # for memory only
 
@@ -43,6 +46,8 @@ class Uncertainty:
         Raw effects from the values without correction, which the test is about.
     by_output : float array of shape (n_players, n_outputs) or None
         Standard errors of the effects on each output.
+    squared : float array of shape (n_players, 1) or None
+        Standard errors of the effects by squared errors, beside those by log-loss.
     """
 
     data: FloatArray
@@ -53,6 +58,7 @@ class Uncertainty:
     p_values: FloatArray
     plain: FloatArray
     by_output: FloatArray | None = None
+    squared: FloatArray | None = None
 
     @property
     def covariance(self) -> FloatArray:
@@ -72,6 +78,7 @@ class Uncertainty:
         if all_differ(kinds):
             return self
         by_output = None if self.by_output is None else averaged(self.by_output, kinds)
+        squared = None if self.squared is None else averaged(self.squared, kinds)
         return replace(
             self,
             data=averaged_covariance(self.data, kinds),
@@ -81,6 +88,7 @@ class Uncertainty:
             p_values=averaged(self.p_values, kinds),
             plain=averaged(self.plain, kinds),
             by_output=by_output,
+            squared=squared,
         )
 
     @property
@@ -172,10 +180,23 @@ def uncertainty(
         ensemble=ensemble,
         algorithm=algorithm,
         explained_variance_error=_error_of_all(values, rows, linear_effects),
-        p_values=null_p_values(plain, given),
+        # A column that is constant has an effect of rounding errors, and a deviation of the same.
+        p_values=null_p_values(np.where(np.abs(plain) < _ROUNDING, 0.0, plain), given),
         plain=plain,
         by_output=_errors_by_output(rows.by_output(weights), factor, design + algorithm),
+        squared=_errors_by_output(
+            _of_squares(weights, values, row_groups), factor, design + algorithm
+        ),
     )
+
+
+def _of_squares(
+    weights: FloatArray, values: Values, row_groups: Units | None
+) -> list[FloatArray] | None:
+    """Covariance of effects by squared errors, where they stand beside others."""
+    if values.squared_influences is None:
+        return None
+    return [data_covariance(_combined(weights, values.squared_influences), row_groups)]
 
 
 def pair_errors(
@@ -367,10 +388,52 @@ def spanned_p_values(estimates: FloatArray, errors: FloatArray) -> FloatArray:
     >>> spanned_p_values(estimates, np.array([0.1, 0.1])).round(3).tolist()
     [0.046, 1.0]
     """
+    return np.asarray(2 * ndtr(-_spanned_z(estimates, errors)), dtype=np.float64)
+
+
+def joint_p_value(estimates: FloatArray, covariance: FloatArray) -> float:
+    """P-value of "all of these are 0", for quantities estimated in one or several ways.
+
+    The statistic is the sum of squares of the standardised estimates. Its null distribution is a
+    weighted sum of chi-squares, which a multiple of one chi-square with the same mean and variance
+    replaces (Box 1954). Unlike Wald's, it inverts no matrix: covariances of effects are nearly
+    singular, because effects sum to what is explained, and those of useless inputs are next to 0.
+    As in `spanned_p_values`, 0 is as far as the nearest estimate.
+
+    Parameters
+    ----------
+    estimates : float array of shape (n_ways, n)
+    covariance : float array of shape (n, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.uncertainty.inference import joint_p_value
+    >>> round(joint_p_value(np.array([[1.96, 0.0]]), np.eye(2)), 3)
+    0.146
+    >>> round(joint_p_value(np.array([[1.96, 1.96]]), np.ones((2, 2))), 3)  # one number twice
+    0.05
+    """
+    errors = np.sqrt(np.diag(covariance))
+    z = _spanned_z(estimates, errors)
+    if np.isinf(z).any():
+        return 0.0
+    known = errors > 0
+    if not known.any():
+        return 1.0
+    correlation = (covariance / np.outer(errors, errors).clip(np.finfo(float).tiny))[known][
+        :, known
+    ]
+    squares = float((np.clip(correlation, -1.0, 1.0) ** 2).sum())
+    n = int(known.sum())
+    return float(chdtrc(n**2 / squares, float((z[known] ** 2).sum()) * n / squares))
+
+
+def _spanned_z(estimates: FloatArray, errors: FloatArray) -> FloatArray:
+    """How many errors 0 is away from the nearest estimate, shape (n,)."""
     nearest = np.maximum(np.maximum(estimates.min(axis=0), -estimates.max(axis=0)), 0.0)
     none = np.where(nearest > 0, np.inf, 0.0)
-    z = np.divide(nearest, errors, out=none, where=errors > 0)
-    return np.asarray(2 * ndtr(-z), dtype=np.float64)
+    return np.asarray(np.divide(nearest, errors, out=none, where=errors > 0))
 
 
 def effect_influences(
@@ -402,6 +465,33 @@ def adjust_p_values(p_values: FloatArray) -> FloatArray:
     adjusted = np.empty_like(stepped)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
+
+
+def false_discovery_p_values(p_values: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's step-up adjustment: controls the expected share of false positives
+    among the positives, for tests that are independent or depend on each other positively.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff.uncertainty.inference import false_discovery_p_values
+    >>> false_discovery_p_values(np.array([0.01, 0.5, 0.02])).round(3).tolist()
+    [0.03, 0.5, 0.03]
+    """
+    order = np.argsort(p_values, kind="stable")[::-1]
+    factors = len(p_values) / np.arange(len(p_values), 0, -1)
+    stepped = np.minimum.accumulate(p_values[order] * factors)
+    adjusted = np.empty_like(stepped)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+# Adjustments for the number of tests, by name. That of Benjamini and Yekutieli, which holds under
+# any dependence, is six times as strict for 200 inputs (`benchmarks.selection fdr`).
+ADJUSTMENTS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "holm": adjust_p_values,
+    "fdr": false_discovery_p_values,
+}
 
 
 def surely_above(

@@ -34,14 +34,18 @@ CHEAP_ROWS = 2000
 LINK_ROWS = 2000
 
 
-def make_auto(problem: Problem) -> Game:
+def make_auto(problem: Problem, noise_free: bool = False) -> Game:
     """Make projected boosting, stacked with smooth values and with linked values where these add
-    to it."""
+    to it.
+
+    ``noise_free`` says that y is a function of the inputs, so that also what adds little to v may
+    be most of what is missing: then smooth values always take part.
+    """
     runs = Runs.grow(problem, n_more=1)
     smooth = runs.smooth()
     stack = runs.stacked([runs.boosting(), smooth])
     curve = runs.learning_curve(smooth)
-    if not earns_its_place(stack, _probes(problem, runs.gains)):
+    if not (noise_free or earns_its_place(stack, _probes(problem, runs.gains))):
         stack, curve = runs.stacked(stack.parts[:1]), runs.learning_curve()
     stack = _with_link(runs, stack)
     game = runs.games[0] if len(runs.games) == len(stack.parts) == 1 else runs.game(stack)
@@ -87,10 +91,11 @@ def _gains(stack: StackedValues, probes: Subsets) -> FloatArray:
     predictions = stack.part_means(probes)
     outcome = stack.outcome
     errors = [
-        ((outcome.y - Predictions(some, outcome).combine(stack.fold_of[0])[0]) ** 2).sum(axis=2)
+        outcome.errors_of(outcome.y - Predictions(some, outcome).combine(stack.fold_of[0])[0])
         for some in (predictions[:, :-1], predictions)
     ]
-    gain = outcome.weight / outcome.weight.mean() * (errors[0] - errors[1]) / outcome.variance
+    less = errors[0].sum(axis=2) - errors[1].sum(axis=2)
+    gain = outcome.weight / outcome.weight.mean() * less / outcome.scale
     return np.asarray(gain[:, np.isfinite(gain).all(axis=0) & (outcome.weight > 0)])
 
 

@@ -92,4 +92,4 @@ def _evaluate(problem: Problem, boosting: ProjectedBoosting, parts: Sequence[Flo
     if len(parts) > 1:
         means, _ = Predictions(np.stack(parts, axis=1), outcome).combine(fold_of)
     full = Subsets.full(len(problem.players))
-    return outcome.values(full, (outcome.y - means) ** 2, influences=True)
+    return outcome.evaluate(full, outcome.y - means, influences=True)

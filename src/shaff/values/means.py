@@ -55,7 +55,7 @@ class MeanValues(ABC):
     def __init__(self, problem: Problem) -> None:
         self.X, self.players, self.n_jobs = problem.X, problem.players, problem.n_jobs
         self.n_players = len(problem.players)
-        self.outcome = Outcome.of(problem.y, problem.sample_weight)
+        self.outcome = Outcome.of(problem.y, problem.sample_weight, problem.loss)
 
     @property
     def y(self) -> FloatArray:
@@ -69,8 +69,8 @@ class MeanValues(ABC):
         ``rows=None``: the rows of X, each predicted out of sample (NaN where that cannot be)."""
 
     def _errors(self, known: BoolArray) -> FloatArray:
-        """Squared error of each row of X, shape (n_subsets, n_rows, n_outputs)."""
-        return np.asarray((self.y - self._means(known, None)) ** 2)
+        """Loss of each row of X, shape (n_subsets, n_rows, n_outputs)."""
+        return self.outcome.errors_of(self.y - self._means(known, None))
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; see `shaff.protocols.ValueFunction`."""

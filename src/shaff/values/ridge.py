@@ -53,8 +53,8 @@ class RidgeValues:
 
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset."""
-        errors = (self._data.y[None] - self.predict(subsets)) ** 2
-        return self._outcome.values(subsets, errors, influences)
+        residuals = self._data.y[None] - self.predict(subsets)
+        return self._outcome.evaluate(subsets, residuals, influences)
 
     def predict(self, subsets: Subsets, rows: npt.ArrayLike | None = None) -> FloatArray:
         """Conditional means, shape (n_subsets, n_rows, n_outputs).

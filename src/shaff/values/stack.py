@@ -194,15 +194,14 @@ class StackedValues:
         stacked, weights = self._average(means)
         mix = means.mix()
         self._mix_of.update({key: mix[k : k + 1] for k, key in enumerate(subsets.keys())})
-        errors = (self.outcome.y - stacked) ** 2
-        corrected = None
-        for part, noise in enumerate(noises):
-            if noise is not None:
-                # The share of the part's own variance that is in the error.
-                taken = np.minimum(1.0, weights[:, part, :, None]) * noise
-                corrected = (errors if corrected is None else corrected) - taken
-        kept = stacked[:, self.outcome.sample]
-        values = self.outcome.values(subsets, errors, influences, corrected, kept)
+        # The share of the parts' own variance that is in the error.
+        taken = [
+            np.minimum(1.0, weights[:, part, :, None]) * noise
+            for part, noise in enumerate(noises)
+            if noise is not None
+        ]
+        kept, residuals = stacked[:, self.outcome.sample], self.outcome.y - stacked
+        values = self.outcome.evaluate(subsets, residuals, influences, taken, kept)
         return replace(values, runs=self._single_runs(subsets, tables))
 
     def _single_runs(self, subsets: Subsets, tables: FloatArray) -> FloatArray | None:
@@ -212,7 +211,7 @@ class StackedValues:
         out = np.empty((len(subsets), len(self.fold_of)))
         for r, fold_of in enumerate(self.fold_of):
             means, _ = Predictions(tables[:, :, r], self.outcome).combine(fold_of)
-            out[:, r] = self.outcome.values(subsets, (self.outcome.y - means) ** 2).v
+            out[:, r] = self.outcome.evaluate(subsets, self.outcome.y - means).v
         return out
 
     def _average(self, table: Predictions) -> tuple[FloatArray, FloatArray]:

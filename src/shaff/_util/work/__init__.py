@@ -21,7 +21,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from shaff._util.threads import Cancel, in_task, run_in_threads, thread_pool
+from shaff._util.threads import Cancel, check_jobs, in_task, run_in_threads, thread_pool
 from shaff._util.work.engines import Engine, Tasks, active_engine
 from shaff._util.work.parcel import new_key, pack
 from shaff._util.work.worker import TaskOutcome
@@ -67,6 +67,7 @@ def engaged(n_jobs: int | None, prefer: str = "threads") -> Iterator[None]:
     >>> current_engine() is None
     True
     """
+    check_jobs(n_jobs)
     engine = active_engine(n_jobs, prefer)
     token = _current.set(engine)
     try:

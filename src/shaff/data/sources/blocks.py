@@ -13,6 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from shaff._util.labels import label_array, label_codes
 from shaff._util.missing import is_missing
 from shaff._util.typing import FloatArray, IntArray, IntpArray, Tell, say_nothing
 from shaff._util.words import counted
@@ -171,12 +172,15 @@ def group_shares(labels: Any, seed: int) -> FloatArray:
     >>> bool(shares[0] == shares[2]), bool(shares[0] == shares[1])
     (True, False)
     """
-    values = labels.to_numpy() if hasattr(labels, "to_numpy") else np.asarray(labels)
+    values = label_array(labels)
     if any(is_missing(label) for label in values.tolist()):
         raise InputError("row_groups has missing labels: give each such row a group of its own.")
-    names, place = np.unique(values.astype(str), return_inverse=True)
+    names, place = label_codes(values)
     salt = seed.to_bytes(8, "little", signed=True)
-    hashed = [hashlib.blake2b(name.encode(), digest_size=6, salt=salt).digest() for name in names]
+    hashed = [
+        hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6, salt=salt).digest()
+        for name in names
+    ]
     shares = np.array([int.from_bytes(digest, "little") / 2**48 for digest in hashed])
     return shares[place]
 

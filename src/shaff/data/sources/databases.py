@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.typing import Tell, say_nothing
-from shaff._util.words import listed
+from shaff._util.words import listed, repeated
 from shaff.data.sources.blocks import BlockSampler, RowCount
-from shaff.errors import InputError
+from shaff.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +34,7 @@ _ALLOWED = {
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
 }
+_PAGE_CHECK = "quick_check"
 # DuckDB would read other files and the network within a query. Locked, no query undoes it.
 _SANDBOX: dict[str, Any] = {
     "enable_external_access": "false",
@@ -94,6 +95,8 @@ def read_database(
     with _opened(path, kind) as connection:
         if query is None:
             name = _chosen_table(connection, kind, table, path)
+            if kind == "sqlite":
+                _check_pages(connection, name, path)
             query = f"SELECT * FROM {_quoted(name)}"
         return _read_query(connection, query.strip().rstrip(";"), max_rows, seed, row_groups, tell)
 
@@ -108,8 +111,7 @@ def _opened(path: Path, kind: str) -> Iterator[Any]:
         # SQLite tells of Ctrl-C in its own words.
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
-        reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"cannot read {path}: {reason}") from error
+        raise InputError(f"cannot read {path}: {first_line(error)}") from error
     finally:
         connection.close()
 
@@ -122,8 +124,9 @@ def _connect_sqlite(path: Path) -> tuple[Any, type[Exception]]:
     return connection, sqlite3.Error
 
 
-def _authorize(action: int, *_: object) -> int:
-    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+def _authorize(action: int, name: object, *_: object) -> int:
+    is_check = action == sqlite3.SQLITE_PRAGMA and name == _PAGE_CHECK
+    return sqlite3.SQLITE_OK if action in _ALLOWED or is_check else sqlite3.SQLITE_DENY
 
 
 def _connect_duckdb(path: Path) -> tuple[Any, type[Exception]]:
@@ -134,8 +137,7 @@ def _connect_duckdb(path: Path) -> tuple[Any, type[Exception]]:
     try:
         return duckdb.connect(str(path), read_only=True, config=_SANDBOX), duckdb.Error
     except duckdb.Error as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"cannot read {path}: {reason}") from error
+        raise InputError(f"cannot read {path}: {first_line(error)}") from error
 
 
 def _chosen_table(connection: Any, kind: str, table: str | None, path: Path) -> str:
@@ -150,6 +152,17 @@ def _chosen_table(connection: Any, kind: str, table: str | None, path: Path) -> 
     raise InputError(f"--table: {which}; {path} has {listed(names)}.")
 
 
+def _check_pages(connection: Any, table: str, path: Path) -> None:
+    """Refuse a table of SQLite whose pages contradict themselves: rows would be missing.
+
+    SQLite has no checksums, and takes a page to hold as many rows as it says.
+    """
+    (found,) = connection.execute(f"PRAGMA {_PAGE_CHECK}({_quoted(table)})").fetchone() or ("ok",)
+    if found != "ok":
+        words = " ".join(str(found).replace("*** in database main ***", "").split())
+        raise InputError(f"cannot read {path}: it is damaged ({words}).")
+
+
 def _read_query(
     connection: Any, query: str, max_rows: int, seed: int, row_groups: str | None, tell: Tell
 ) -> tuple[pl.DataFrame, int]:
@@ -160,7 +173,7 @@ def _read_query(
     n_rows = int(connection.execute(f"SELECT COUNT(*) FROM {inner}").fetchone()[0])
     cursor = connection.execute(f"SELECT * FROM {inner}")
     names = [column[0] for column in cursor.description]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = repeated(names)
     if twice is not None:
         raise InputError(f"the query has more than one column named {twice!r}.")
     group = names.index(row_groups) if row_groups in names and n_rows > max_rows else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,10 @@ from shaff.data.sources.blocks import sample_frame
 from shaff.data.sources.databases import DUCKDB, SQLITE, read_database
 from shaff.data.sources.lakes import PolarsLake
 from shaff.data.sources.packed import STANDARD_INPUT, called, read_bytes
+from shaff.data.sources.parquet_pages import check_parquet
 from shaff.data.sources.text import read_text_file, typed
 from shaff.data.spelling import DateOrder, Spelling
-from shaff.errors import InputError
+from shaff.errors import InputError, UserError, first_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -187,17 +187,17 @@ def read_source(
 @contextmanager
 def _as_input_errors(source: Source) -> Iterator[None]:
     """Turn errors of other libraries into an `InputError` that names the file."""
-    import polars as pl
-
     try:
         yield
     except ModuleNotFoundError as error:
         raise InputError(
             f'{source.paths[0]} needs {error.name}: pip install "shaff[files]"'
         ) from None
-    except (pl.exceptions.PolarsError, OSError, csv.Error, _panic()) as error:
+    except (UserError, MemoryError):
+        raise
+    except (Exception, _panic()) as error:  # a broken file breaks each library in its own way
+        reason = getattr(error, "strerror", None) or first_line(error)
         # A file that cannot be opened has its name in the error already.
-        reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
         where = getattr(error, "filename", None) or _all_names(source)
         raise InputError(f"cannot read {where}: {reason}") from error
 
@@ -242,7 +242,11 @@ def _read_scanned(
     scan = _scanned(source, kind)
     n_rows = int(scan.select(pl.len()).collect().item())
     if n_rows <= max_rows:
-        return scan.collect(), n_rows
+        frame = scan.collect()
+        if frame.height != n_rows:  # where a file says it twice
+            raise InputError(f"{_all_names(source)} is damaged: it has {frame.height} rows, and "
+                             f"says that they are {n_rows}.")  # fmt: skip
+        return frame, n_rows
     lake = PolarsLake(scan, _all_names(source))
     labels = row_groups if row_groups in lake.names else None
     return sample_frame(lake, n_rows, max_rows, seed, labels, tell), n_rows
@@ -253,10 +257,34 @@ def _scanned(source: Source, kind: str) -> pl.LazyFrame:
 
     files = [os.fspath(path) for path in _files(source)]
     if kind in ARROW:
+        for file in files:
+            _check_batches(file)
         return pl.concat([pl.scan_ipc(file) for file in files])
+    for file in files:
+        check_parquet(file)
     # Folders such as year=2020 are a column.
     hive = any("=" in part for path in _files(source) for part in path.parent.parts)
     return pl.scan_parquet(files, glob=False, hive_partitioning=hive)
+
+
+def _check_batches(file: str) -> None:
+    """Refuse an Arrow file whose batches contradict themselves.
+
+    polars takes a batch to be as long as it says, and reads past the end of a file where it is
+    told to. pyarrow, where it is installed, compares lengths without reading the numbers.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return
+    try:
+        with pa.memory_map(file) as source, pa.ipc.open_file(source) as reader:
+            for k in range(reader.num_record_batches):
+                reader.get_batch(k)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot read {file}: {first_line(error)}") from error
+    except pa.ArrowException:  # a type that only polars knows
+        return
 
 
 def _read_excel(source: Source) -> pl.DataFrame:
@@ -264,18 +292,12 @@ def _read_excel(source: Source) -> pl.DataFrame:
 
     path = source.paths[0]
     _check_archive(path)
-    try:
-        return pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
-    except Exception as error:
-        # Errors of fastexcel's own exist only where it is installed.
-        own = type(error).__module__.partition(".")[0] in ("fastexcel", "_fastexcel")
-        if not own and not isinstance(error, ValueError):
-            raise
-        raise InputError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+    return pl.read_excel(path, sheet_name=source.sheet, engine="calamine")
 
 
 def _check_archive(path: Path) -> None:
-    """A spreadsheet is a zip archive, which may claim more than memory holds."""
+    """A spreadsheet is a zip archive, which may claim more than memory holds, or be damaged: its
+    checksums are compared here, since the reader does not look at them."""
     import zipfile
 
     from shaff.data.sources.packed import HARMLESS, MAX_GROWTH, check_size
@@ -284,10 +306,13 @@ def _check_archive(path: Path) -> None:
         return
     with zipfile.ZipFile(path) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
-    check_size(path, unpacked)
-    if unpacked > max(HARMLESS, MAX_GROWTH * path.stat().st_size):
-        raise InputError(f"cannot read {path}: it unpacks to {unpacked / 1e9:.1f} GB, far more "
-                         "than a table of its size.")  # fmt: skip
+        check_size(path, unpacked)
+        if unpacked > max(HARMLESS, MAX_GROWTH * path.stat().st_size):
+            raise InputError(f"cannot read {path}: it unpacks to {unpacked / 1e9:.1f} GB, far more "
+                             "than a table of its size.")  # fmt: skip
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise InputError(f"cannot read {path}: it is damaged ({damaged}).")
 
 
 def _read_json_lines(source: Source) -> TableFile:

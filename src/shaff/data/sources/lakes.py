@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import narwhals as nw
 
 from shaff._util.words import listed
-from shaff.errors import InputError, UserError
+from shaff.errors import InputError, UserError, first_line
 
 # Rows of a block. Memory is in proportion to it, and so is what is shared by the rows of one
 # (`benchmarks.lake --kernel`).
@@ -107,8 +107,7 @@ def as_input_errors(what: str) -> Iterator[None]:
     except (UserError, MemoryError):
         raise
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise InputError(f"cannot read {what}: {reason}") from error
+        raise InputError(f"cannot read {what}: {first_line(error)}") from error
 
 
 class ArrowLake:

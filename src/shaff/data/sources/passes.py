@@ -12,6 +12,7 @@ import numpy as np
 
 from shaff._util.arrays import slices
 from shaff._util.missing import is_missing
+from shaff._util.numbers import as_floats
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.problem import RawData
 from shaff.data.sources.blocks import BlockSampler, RowCount
@@ -213,7 +214,7 @@ def sample_lake(rows: Rows, tally: Tally, max_rows: int, seed: int) -> LakeSampl
 def _has_weight(block: RawData) -> BoolArray:
     if block.sample_weight is None:
         return np.ones(len(block.X), dtype=bool)
-    weight = np.asarray(block.sample_weight, dtype=np.float64)
+    weight = as_floats(block.sample_weight, "sample_weight")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise InputError("sample_weight must be finite, non-negative, and not all zero.")
     return np.asarray(weight > 0)

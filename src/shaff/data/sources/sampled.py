@@ -9,9 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shaff._util.numbers import as_floats
 from shaff._util.typing import BoolArray, FloatArray, IntpArray, is_whole
+from shaff.data.folds import check_names_all_rows
 from shaff.data.named import by_name
 from shaff.data.new_rows import read_new_rows
+from shaff.data.outcome import DerivedOutcome
 from shaff.data.problem import Problem, RawData, ReadingOptions
 from shaff.data.remarks import Remark
 from shaff.data.rows import SAMPLED, draw_rows, n_given_rows, read_row_groups, sampled
@@ -143,7 +146,7 @@ class AllRows:
     def _weight(data: RawData, n_rows: int) -> FloatArray:
         if data.sample_weight is None:
             return np.ones(n_rows)
-        return np.asarray(data.sample_weight, dtype=np.float64)
+        return as_floats(data.sample_weight, "sample_weight")
 
 
 def _check_same(found: FloatArray, sample: FloatArray) -> None:
@@ -249,7 +252,7 @@ def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> Sampl
     """
     lake = open_lake(data.X) if _may_be_lake(data) else None
     if lake is None:
-        collected_data = RawData(collected(data.X), collected(data.y), *data[2:])
+        collected_data = RawData(*map(collected, data))
         held = by_name(collected_data)
         rest_in_memory = _rest_in_memory(held, options, value_rows)
         names = None if held is collected_data else data
@@ -259,6 +262,7 @@ def draw(data: RawData, options: ReadingOptions, value_rows: ValueRows) -> Sampl
     tally = Tally.of(rows, options.seed)
     most = LAKE_SAMPLE if options.max_rows is None else options.max_rows
     sample = sample_lake(rows, tally, most, options.seed)
+    check_names_all_rows(options.cv, len(sample.places) < tally.n_rows)
     measured = "all" if options.max_rows is None else value_rows
     share = _share(measured, len(sample.places), tally.n_rows)
     rest = AllRows(rows, sample.places, tally.n_rows, share, options.seed, True)
@@ -286,10 +290,13 @@ def _rest_in_memory(
         raise InputError("time is measured on the sample only: leave out value_rows.")
     if value_rows == "sample" or options.max_rows is None or n_rows <= options.max_rows:
         return None
+    if isinstance(data.y, DerivedOutcome):
+        what = data.y.description
+        raise InputError(f"value_rows: {what} is measured on the sample only; leave it out.")
     groups = read_row_groups(data.row_groups, n_rows)
     places = draw_rows(n_rows, options.max_rows, groups, options.seed)
     if data.sample_weight is not None:
-        places = places[np.asarray(data.sample_weight, dtype=np.float64)[places] > 0]
+        places = places[as_floats(data.sample_weight, "sample_weight")[places] > 0]
     share = _share(value_rows, len(places), n_rows)
     rows = MemoryRows(data, n_rows)
     return AllRows(rows, places, n_rows, share, options.seed, is_frame(data.X)) if share else None

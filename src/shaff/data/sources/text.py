@@ -8,9 +8,18 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shaff._util.numbers import EXACT
+from shaff._util.words import repeated
 from shaff.data.remarks import Remark
 from shaff.data.sources.packed import called, read_bytes
-from shaff.data.spelling import CODE, DateOrder, Spelling, read_spelling
+from shaff.data.spelling import (
+    CODE,
+    LONG_CODES,
+    DateOrder,
+    Spelling,
+    have_too_many_digits,
+    read_spelling,
+)
 from shaff.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,10 +72,9 @@ def parse_text(text: str, path: Path) -> TextTable:
 
     # A blank line, or one that names the separator for spreadsheets, is no header.
     lines = text.lstrip("\r\n")
-    named = lines[:5].lower()
     separator = ""
-    if named.startswith("sep="):
-        separator, _, lines = lines[4:5], *lines.partition("\n")[1:]
+    if lines[:4].lower() == "sep=":
+        separator, lines = _named_separator(lines, path), lines.partition("\n")[2]
     line = lines.partition("\n")[0]
     if not line.strip():
         raise InputError(f"{called(path)} is empty: there is no table in it.")
@@ -77,15 +85,45 @@ def parse_text(text: str, path: Path) -> TextTable:
     frame = pl.read_csv(
         io.BytesIO(lines.encode()), separator=separator, null_values=_NULLS, infer_schema_length=0
     )
+    if frame.height < lines.rstrip("\r\n").count("\n"):
+        _check_quotes(lines, separator, frame.height, path)
     if len(names) == frame.width:
         frame.columns = names  # polars leaves doubled quotes in names as they are
     return TextTable(frame, separator != ",")
 
 
+def _check_quotes(text: str, separator: str, n_rows: int, path: Path) -> None:
+    """Whether cells that go over several lines were meant to.
+
+    A quotation mark that is missing joins the cells up to the next one, and polars reads that as
+    one cell. The reader of Python keeps to the rules.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        reason = None if sum(1 for _ in rows) <= n_rows + 1 else "rows would be lost"
+    except csv.Error as error:
+        reason = f"line {rows.line_num}: {error}"
+    if reason is not None:
+        raise InputError(
+            f"cannot read {called(path)}: its quotation marks do not match ({reason}); a cell that "
+            'begins with " ends with one, and those within it are doubled.'
+        )
+
+
+def _named_separator(text: str, path: Path) -> str:
+    named = text[4:5]
+    if not named.isascii() or named in '"\r\n':
+        raise InputError(
+            f"cannot read {called(path)}: it begins with {text[:5].strip()!r}, but only a plain "
+            "character such as ; separates columns."
+        )
+    return named
+
+
 def _check_names(names: list[str], path: Path) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{called(path)} has more than one column named {twice[0]!r}.")
+    twice = repeated(names)
+    if twice is not None:
+        raise InputError(f"{called(path)} has more than one column named {twice!r}.")
     spelling = read_spelling(dict.fromkeys(names, 1))
     if spelling is not None and spelling.kind in ("numbers", "whole numbers") and len(names) > 1:
         raise InputError(
@@ -99,13 +137,13 @@ def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, tuple[R
     name = encoding or _recognised(raw)
     try:
         text = raw.decode(name)
-    except LookupError:
-        raise InputError(f"--encoding: {encoding!r} is no encoding that Python knows.") from None
     except UnicodeDecodeError:
         raise InputError(
             f"cannot read {called(path)} as {name} text: name its encoding, such as --encoding "
             "cp1250."
         ) from None
+    except (LookupError, ValueError):  # Python also has encodings that are none: "undefined"
+        raise InputError(f"--encoding: {encoding!r} is no encoding that Python knows.") from None
     if "\x00" in text:
         raise InputError(f"cannot read {called(path)}: it holds no text but binary data.")
     if encoding is None and name == "cp1252":
@@ -133,6 +171,13 @@ def _recognised(raw: bytes) -> str:
     return "utf-8"
 
 
+def _keeps_digits(text: pl.Series, numbers: pl.Series) -> bool:
+    largest = numbers.abs().max()
+    if not isinstance(largest, float) or largest <= EXACT:
+        return True
+    return not have_too_many_digits(text.drop_nulls().unique().to_list())
+
+
 def typed(
     text: pl.Series, decimal_comma: bool = False, order: DateOrder | None = None
 ) -> tuple[pl.Series, Spelling | None]:
@@ -154,7 +199,7 @@ def typed(
     numbers = bare.cast(pl.Float64, strict=False)
     # Most columns: nothing to look up.
     if numbers.count() == bare.count() and not bare.str.contains(f"^{CODE.pattern}$").any():
-        return numbers, None
+        return (numbers, None) if _keeps_digits(bare, numbers) else (text, LONG_CODES)
     lower = bare.str.to_lowercase()
     if lower.is_in(["true", "false"]).all():
         return lower == "true", None

@@ -14,8 +14,8 @@ from shaff.fitting.checks.dependence import dependence
 from shaff.fitting.checks.identities import find_identities
 from shaff.fitting.checks.leaks import find_leaks
 from shaff.fitting.checks.linear import linear_explained
-from shaff.fitting.checks.performance import held_out_figures
-from shaff.fitting.checks.spread import outcome_spread
+from shaff.fitting.checks.performance import held_out_figures, own_score
+from shaff.fitting.checks.spread import largest_output, outcome_spread
 from shaff.fitting.checks.tails import tail_of_variance
 from shaff.fitting.checks.twins import interchangeable, quadratics
 from shaff.fitting.facts import Checks, Facts, Solution
@@ -27,7 +27,8 @@ def run_checks(facts: Facts) -> Checks:
     found = {} if facts.solution is None else _of_inputs(facts, facts.solution)
     if not facts.task.explains_outcome:  # whose leaks and tails would be those of a model
         return Checks(**found)
-    share, n_rows = tail_of_variance(problem)
+    # Tails of other losses than squared errors weigh less.
+    share, n_rows = tail_of_variance(problem) if _is_of_squares(facts) else (0.0, 0)
     found |= {"constants": constant_columns(problem), "tail_share": share, "n_tail": n_rows}
     if (
         facts.is_simulated
@@ -49,19 +50,30 @@ def _of_inputs(facts: Facts, solution: Solution) -> dict[str, Any]:
     n_rows = facts.selection.problem.n_measured if measured is None else measured.n_rows
     summary = facts.task.sampled.summarised(summarise(problem, facts.effects), n_rows)
     asked = facts.task.explains_outcome and solution.errors is not None
+    squares = _is_of_squares(facts)
     return {
-        "spread": outcome_spread(facts.selection.problem, solution),
+        "spread": outcome_spread(facts.selection.problem, solution) if squares else None,
         "held_out": {**(_performance(facts, solution) if asked else {}), **_of_model(facts)},
+        "largest_output": largest_output(facts.selection.problem),
         "interchangeable": interchangeable(problem, facts.selection.kept),
         "quadratics": quadratics(problem),
         "summary": summary,
-        "linear_explained": linear_explained(problem) if asked else None,
+        "linear_explained": linear_explained(problem) if asked and squares else None,
     }
 
 
+def _is_of_squares(facts: Facts) -> bool:
+    """Whether effects are shares of the variance."""
+    return facts.task.problem.loss == "squared_error"
+
+
 def _of_model(facts: Facts) -> dict[str, float]:
-    """What a fitted model itself explains of the outcome."""
-    found = None if facts.game is None else facts.game.facts.model_explains
+    """What a given model itself explains of the outcome on held-out rows."""
+    if facts.game is None:
+        return {}
+    own = facts.game.facts
+    computed = own_score(facts.selection.problem, facts.game) if own.is_own_score else None
+    found = computed if own.is_own_score else own.model_explains
     return {} if found is None else {"r2_of_model": found}
 
 

@@ -27,7 +27,10 @@ def linear_explained(problem: Problem) -> float | None:
     >>> round(linear_explained(Problem.of(X, X[:, 0] + 1)), 6)
     1.0
     """
-    return _leave_one_out(problem.X, problem.y[:, 0]) if _is_plain(problem) else None
+    if not _is_plain(problem):
+        return None
+    unit = problem.variance_unit
+    return _leave_one_out(problem.X, problem.y[:, 0]) * (1.0 if unit is None else unit.ratio)
 
 
 def _is_plain(problem: Problem) -> bool:

@@ -11,29 +11,54 @@ from shaff.data.problem import Problem
 from shaff.fitting.facts import Solution
 from shaff.protocols import Game, some_rows
 from shaff.subsets import Subsets
+from shaff.values.outcome import Outcome
 
 
 def held_out_figures(problem: Problem, game: Game, solution: Solution) -> dict[str, float]:
     """Return the figures of the predictions of held-out rows, and of what they must beat.
 
-    "rmse" and "rmse_of_mean" for one outcome of numbers; "accuracy", "accuracy_of_largest" and
-    "auc" for classes; none for several outcomes, and where the values predict no rows.
+    "rmse" and "rmse_of_mean" for one outcome of numbers, or "loss" and "loss_of_mean" (mean
+    deviances) where another loss than squared errors is asked for; "accuracy",
+    "accuracy_of_largest" and "auc" for classes; none for several outcomes, and where the values
+    predict no rows.
     """
     if problem.target.classes is not None:
         return _of_classes(problem, game, solution)
     if problem.y.shape[1] > 1:
         return {}
-    variance = float(np.average((problem.y - _mean(problem)) ** 2, weights=problem.weight[:, None]))
     plain = solution.plain_explained_variance
     explained = solution.explained_variance if plain is None else plain
+    if problem.loss != "squared_error":
+        whole = Outcome.of(problem.y, problem.sample_weight, problem.loss).scale
+        return {"loss": (1 - explained) * whole, "loss_of_mean": whole}
+    variance = _variance(problem)
     return {
         "rmse": float(np.sqrt(max(1 - explained, 0.0) * variance)),
         "rmse_of_mean": float(np.sqrt(variance)),
     }
 
 
-def _mean(problem: Problem) -> FloatArray:
-    return np.asarray(np.average(problem.y, axis=0, weights=problem.weight))
+def own_score(problem: Problem, game: Game) -> float | None:
+    """Return the share of the variance of the outcome that the predictions of held-out rows by the
+    full set explain, without any correction; None where the values predict no rows."""
+    predict = getattr(game.values, "predict", None)
+    if predict is None:
+        return None
+    predicted = np.asarray(predict(Subsets.full(len(problem.players)))[0])
+    known = np.isfinite(predicted).all(axis=1)
+    weight = np.where(known, problem.weight, 0.0)
+    missed = np.where(known[:, None], problem.y - predicted, 0.0)
+    away = problem.y - np.average(problem.y, axis=0, weights=weight)
+    return float(1 - (weight @ missed**2).sum() / (weight @ away**2).sum())
+
+
+def _variance(problem: Problem) -> float:
+    """The variance of the single outcome that its explained share is a share of."""
+    unit, weight = problem.variance_unit, problem.weight
+    if unit is not None:
+        return unit.variance
+    mean = np.average(problem.y, axis=0, weights=weight)
+    return float(np.average((problem.y - mean) ** 2, weights=weight[:, None]))
 
 
 def _of_classes(problem: Problem, game: Game, solution: Solution) -> dict[str, float]:

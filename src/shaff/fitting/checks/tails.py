@@ -14,7 +14,7 @@ _TINY = np.finfo(float).tiny
 def tail_of_variance(problem: Problem) -> tuple[float, int]:
     """Return the share of the variance in the rows farthest from the mean, and their number.
 
-    (0, 0) for classes, several outputs and few rows.
+    (0, 0) for classes, several outputs, few rows, and numbers that stand for a censored outcome.
 
     Examples
     --------
@@ -26,7 +26,8 @@ def tail_of_variance(problem: Problem) -> tuple[float, int]:
     (0.9950..., 2)
     """
     y = problem.y[:, 0]
-    if problem.y.shape[1] > 1 or problem.target.classes or len(y) < ENOUGH_ROWS:
+    is_plain = problem.y.shape[1] == 1 and problem.target.squares is None
+    if not is_plain or problem.target.classes or len(y) < ENOUGH_ROWS:
         return 0.0, 0
     squares = np.sort((y - y.mean()) ** 2)
     n_rows = max(1, round(TAIL_ROWS * len(y)))

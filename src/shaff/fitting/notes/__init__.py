@@ -31,16 +31,20 @@ RULES: tuple[Rule, ...] = (
     cautions.row_numbers,
     learner.not_faithful,
     cautions.heavy_tail,
+    cautions.one_output,
     cautions.little_explained,
     cautions.order_not_settled,
     # What bears on the effects.
+    effects.heeds_order,
     effects.shared_credit,
     effects.quadratics,
+    effects.grouped_rows,
     effects.few_units,
     effects.screened,
     effects.one_explains_more_than_all,
     effects.still_learning,
     # How the data were read, and the model.
+    reading.outcome_details,
     reading.remarks,
     learner.about_the_learner,
     # What is good to know.

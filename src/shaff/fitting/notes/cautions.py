@@ -19,6 +19,8 @@ UNSURE = 0.25
 # The largest 1 % of the rows make up this much of the variance of y: more than twice as much as in
 # a normal law, and more than in an exponential one (0.22).
 TAIL_SHARE = 0.3
+# Of several outputs one makes up this much: what all of them together have is that one's.
+ONE_OUTPUT = 0.9
 
 
 def row_numbers(facts: Facts) -> Iterator[str]:
@@ -26,7 +28,7 @@ def row_numbers(facts: Facts) -> Iterator[str]:
     if facts.checks.row_numbers:
         yield column_sentence(
             facts.checks.row_numbers,
-            "has the numbers 1, 2, 3 ... of the rows, to be left out unless order is meant.",
+            "counts the rows: leave it out, unless their order matters.",
         )
 
 
@@ -43,6 +45,19 @@ def heavy_tail(facts: Facts) -> Iterator[str]:
         f"{counted(n_tail, 'row')} of {len(y)} {'makes' if n_tail == 1 else 'make'} up "
         f"{100 * share:.0f} % of the variance of {facts.target}, and so of the effects: {advice}."
     )
+
+
+def one_output(facts: Facts) -> Iterator[str]:
+    """One of several outputs makes up most of what is explained."""
+    if facts.checks.largest_output is None:
+        return
+    name, share = facts.checks.largest_output
+    if share > ONE_OUTPUT:
+        yield (
+            f"The output {name!r} makes up {100 * share:.0f} % of what all outputs vary by "
+            "together, and so of the effects: scale the outputs (divide each by its standard "
+            "deviation) if they are to count alike; `per_output` has each alone."
+        )
 
 
 def little_explained(facts: Facts) -> Iterator[str]:

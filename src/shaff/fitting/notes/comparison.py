@@ -9,7 +9,7 @@ import numpy as np
 from shaff._util.typing import FloatArray
 from shaff._util.words import listed
 
-# The variances of two outcomes differ by so many standard errors: worth a word.
+# The variances of two outcomes differ by so many standard errors: a reader must know.
 _SIGMAS = 1.96
 
 
@@ -29,4 +29,19 @@ def other_variance(
             f"The variance of the outcome is {times:.2g} times as large in {labels[1]!r} as in "
             f"{labels[0]!r}: a share may change though the input does as much as before. Read the "
             "differences in units of the variance, too."
+        )
+
+
+def rows_in_both(n_rows: int, is_unsure: bool) -> Iterator[str]:
+    """Rows that seem to be in both, though the two are taken as independent."""
+    if n_rows and is_unsure:
+        yield (
+            f"{n_rows} rows of the two agree in all columns, which may be chance: the results are "
+            "taken as independent. If these are the same rows, name them by `row_labels`."
+        )
+    elif n_rows:
+        yield (
+            "Both seem to rest on the same rows, but saved results do not keep what each row did: "
+            "they are taken as independent, which makes errors larger than need be. Compare the "
+            "fitted estimators instead."
         )

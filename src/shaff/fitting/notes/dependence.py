@@ -54,7 +54,9 @@ def series(facts: Facts) -> Iterator[str]:
     yield (
         f"Along {order}, what the inputs leave of the outcome is alike in rows that stand {apart} "
         f"(correlation {found.correlation:.2f}), as in a series: such rows know each other's "
-        f"outcome, so that {_TOO_SURE}. If it is the order of time, say so (time, --time {name})."
+        f"outcome, so that {_TOO_SURE}. If the rows are in the order of time, say so (time, --time "
+        f"{name}); if several rows belong to one person or firm, name the column that says which "
+        "(row_groups, --row-groups)."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shaff._util.words import counted
 from shaff.fitting.facts import Facts
@@ -12,7 +12,7 @@ from shaff.fitting.facts import Facts
 ENOUGH_UNITS = 50
 # Interchangeable inputs that a note names, and groups of them.
 FEW_NAMES = 5
-# One input alone explains more than all by this much: worth a word.
+# One input alone explains more than all by this much: worth a word; so are unequal copies.
 # Smaller, and noise is remarked on (`benchmarks.truth`).
 ALONE_MARGIN = 0.005
 CONSTANT = "y is constant: there is nothing to explain."
@@ -25,16 +25,46 @@ def constant_outcome(facts: Facts) -> Iterator[str]:
 
 
 def shared_credit(facts: Facts) -> Iterator[str]:
-    """Inputs that say the same share what they explain; a few of many are named."""
+    """Inputs that carry the same information share the credit for it, unless a model that was
+    given has chosen among them; a few of many are named."""
     groups = facts.checks.interchangeable
-    if not groups:
-        return
+    unequal = [group for group in groups if _is_unequal(facts, group)]
+    equal = [group for group in groups if group not in unequal]
+    if equal:
+        yield (
+            f"Interchangeable: {_named(equal)}. They carry the same information and share its "
+            "credit equally."
+        )
+    if unequal:
+        yield (
+            f"Interchangeable: {_named(unequal)}. They carry the same information, but the model "
+            "uses one more than the other: only the sum of their effects can be trusted. "
+            "ShapleyEffects().fit(X, y) shares it equally."
+        )
+
+
+def _is_unequal(facts: Facts, group: Sequence[str]) -> bool:
+    """Whether one of several inputs that say the same has less than half of another's effect."""
+    if facts.solution is None:
+        return False
+    names, effects = facts.selection.problem.player_names, facts.solution.effects.effects
+    known = [effects[names.index(name)] for name in group if name in names]
+    return len(known) > 1 and max(known) > ALONE_MARGIN and min(known) < 0.5 * max(known)
+
+
+def _named(groups: Sequence[Sequence[str]]) -> str:
     named = [", ".join(map(repr, g[:FEW_NAMES])) + ", ..." * (len(g) > FEW_NAMES) for g in groups]
     more = f"; and {len(groups) - FEW_NAMES} more groups" * (len(groups) > FEW_NAMES)
-    yield (
-        "Interchangeable, so that each is credited with its part of what they say in common: "
-        f"{'; '.join(named[:FEW_NAMES])}{more}."
-    )
+    return f"{'; '.join(named[:FEW_NAMES])}{more}"
+
+
+def heeds_order(facts: Facts) -> Iterator[str]:
+    """An order was given, which is an assumption of the user."""
+    if facts.task.problem.structure.order is not None:
+        yield (
+            "The order of the layers is an assumption: what inputs of several layers say in "
+            "common is credited to the earliest, whether or not it is a cause of the others."
+        )
 
 
 def quadratics(facts: Facts) -> Iterator[str]:
@@ -46,6 +76,16 @@ def quadratics(facts: Facts) -> Iterator[str]:
             f"Quadratic functions of other inputs: {', '.join(named)}"
             f"{', ...' * (len(found) > FEW_NAMES)}. They add nothing that the latter do not say, "
             "and share its credit."
+        )
+
+
+def grouped_rows(facts: Facts) -> Iterator[str]:
+    """Groups of rows, and not rows, are the sample."""
+    problem = facts.selection.problem
+    if problem.row_groups is not None and problem.time is None:
+        yield (
+            f"The rows are in {counted(problem.n_units, 'group')} that stay together when rows are "
+            "held out: errors and tests count groups, not rows."
         )
 
 

@@ -33,6 +33,26 @@ def not_faithful(facts: Facts) -> Iterator[str]:
         )
 
 
+def through(facts: LearnerFacts) -> str | None:
+    """Return how a given model explains the outcome, for the first line of a result; None if none
+    was given.
+
+    Examples
+    --------
+    >>> from shaff.fitting.notes.learner import through
+    >>> from shaff.protocols import LearnerFacts
+    >>> through(LearnerFacts(refits="Ridge"))
+    'Ridge, fitted anew on each subset'
+    """
+    if facts.projects is not None:
+        return f"the projected trees of {facts.projects}"
+    if facts.refits is not None:
+        return f"{facts.refits}, fitted anew on each subset"
+    if facts.in_place_of is not None:
+        return f"learners of shaff in place of {facts.in_place_of}"
+    return None
+
+
 def _surrogate(facts: LearnerFacts) -> Iterator[str]:
     if facts.explains_model is not None:
         yield (
@@ -41,14 +61,29 @@ def _surrogate(facts: LearnerFacts) -> Iterator[str]:
         )
 
 
+def _labelled(facts: LearnerFacts) -> Iterator[str]:
+    if facts.explains_model is None and facts.n_labelled is not None:
+        yield (
+            f"The learner has labelled {facts.n_labelled} further points from the distribution of "
+            "the inputs. Effects and errors are those of its labels, put right by held-out runs."
+        )
+
+
 def _in_place(facts: LearnerFacts) -> Iterator[str]:
     if facts.in_place_of is not None:
         yield (
-            f"The trees of {facts.in_place_of} cannot be projected, or there are none: learners of "
-            'shaff explain the outcome in its place. explains="predictions" explains the model.'
+            f"The trees of {facts.in_place_of} cannot be projected, and it cannot be refitted on "
+            "each subset in reasonable time: learners of shaff explain the outcome in its place. "
+            'explains="predictions" explains the model.'
         )
-    if facts.refits is not None:
-        yield f"{facts.refits} is fitted anew on the columns of each subset."
+
+
+def _by_position(facts: LearnerFacts) -> Iterator[str]:
+    if facts.by_position is not None:
+        yield (
+            f"{facts.by_position} was fitted on columns without names: those of X are taken by "
+            "their position."
+        )
 
 
 def _blend(facts: LearnerFacts) -> Iterator[str]:
@@ -75,4 +110,22 @@ def _publication(facts: LearnerFacts) -> Iterator[str]:
         yield "Levels of categories are ordered by their mean of y over all rows, as in ranger."
 
 
-_RULES = (_surrogate, _in_place, _blend, _ignored_cv, _publication)
+def _own_loss(facts: LearnerFacts) -> Iterator[str]:
+    if facts.own_loss is not None:
+        model, loss = facts.own_loss
+        yield (
+            f"The trees of {model} are those of its own loss ({loss}); what their cells predict on "
+            "subsets is computed again by squared errors."
+        )
+
+
+_RULES = (
+    _surrogate,
+    _labelled,
+    _in_place,
+    _by_position,
+    _own_loss,
+    _blend,
+    _ignored_cv,
+    _publication,
+)

@@ -14,6 +14,13 @@ def remarks(facts: Facts) -> Iterator[str]:
     yield from map(sentence, facts.remarks)
 
 
+def outcome_details(facts: Facts) -> Iterator[str]:
+    """How an outcome was computed that is no plain column."""
+    details = facts.selection.problem.target.details
+    if details:
+        yield details
+
+
 def sentence(remark: Remark) -> str:
     """Return the sentence that states a remark.
 
@@ -73,6 +80,14 @@ def _nearly_unique(remark: Remark) -> str:
     )
 
 
+def _ordered_outcome(remark: Remark) -> str:
+    first, last = remark.details["ends"]
+    return (
+        f"The outcome is ordered, from {first!r} to {last!r}: its ranks, from 0 to "
+        f"{remark.details['highest']}, are explained."
+    )
+
+
 def _sampled(remark: Remark) -> str:
     return (
         f"Computed on a random sample of {remark.details['n_sample']} of the "
@@ -121,10 +136,15 @@ SENTENCES: dict[str, Callable[[Remark], str]] = {
     "dates": _of_columns("holds dates: read as days since 1970."),
     "durations": _of_columns("holds durations: read as days."),
     "dates or durations": _of_columns("holds dates or durations: read as days."),
+    "ordered": _of_columns("holds ordered categories: read as their ranks, from 0 on."),
+    "ordered outcome": _ordered_outcome,
     "mixed": _of_columns("mixes text and numbers: read as categories."),
     "nearly unique": _nearly_unique,
     # What text spells.
     "codes": _of_columns("holds codes with leading zeros: read as categories."),
+    "long codes": _of_columns(
+        "holds whole numbers with more digits than numbers can have: read as categories."
+    ),
     "open dates": _open_dates,
     "spelled": _spelled,
     "spelled in text": _spelled_text,

@@ -11,12 +11,16 @@ from typing import Any
 
 from shaff.errors import InputError
 from shaff.results.base import Result
+from shaff.results.change import Change
 from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.results.interactions import Interactions
 from shaff.results.local import LocalEffects
 from shaff.results.many import ManyEffects
+from shaff.results.marginal import ProportionalMarginalEffects
+from shaff.results.selection import Selection
 from shaff.show.plots.beeswarm import BeeswarmDisplay
+from shaff.show.plots.change import ChangeDisplay
 from shaff.show.plots.comparison import ComparisonDisplay
 from shaff.show.plots.convergence import ConvergenceDisplay
 from shaff.show.plots.dependence import DependenceDisplay
@@ -25,12 +29,15 @@ from shaff.show.plots.effects import EffectsDisplay
 from shaff.show.plots.interactions import InteractionsDisplay
 from shaff.show.plots.local_dependence import LocalDependenceDisplay
 from shaff.show.plots.many import ManyDisplay
+from shaff.show.plots.marginal import MarginalDisplay
 from shaff.show.plots.outputs import OutputsDisplay
+from shaff.show.plots.path import PathDisplay
 from shaff.show.plots.sobol import SobolDisplay
 from shaff.show.plots.waterfall import WaterfallDisplay
 
 __all__ = [
     "BeeswarmDisplay",
+    "ChangeDisplay",
     "ComparisonDisplay",
     "ConvergenceDisplay",
     "DependenceDisplay",
@@ -39,7 +46,9 @@ __all__ = [
     "InteractionsDisplay",
     "LocalDependenceDisplay",
     "ManyDisplay",
+    "MarginalDisplay",
     "OutputsDisplay",
+    "PathDisplay",
     "SobolDisplay",
     "WaterfallDisplay",
     "make_display",
@@ -62,7 +71,10 @@ KINDS: dict[type[Result], dict[str, Any]] = {
     },
     Interactions: {"heatmap": InteractionsDisplay},
     Comparison: {"differences": ComparisonDisplay},
+    Change: {"change": ChangeDisplay},
     ManyEffects: {"heatmap": ManyDisplay},
+    Selection: {"path": PathDisplay},
+    ProportionalMarginalEffects: {"effects": MarginalDisplay},
 }
 
 

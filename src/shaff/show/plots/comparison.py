@@ -10,13 +10,12 @@ import numpy as np
 from shaff._util.frames import sorted_columns
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, shortened
-from shaff.errors import InputError
-from shaff.results.comparison import Comparison
+from shaff.results.comparison import Comparison, Units
 from shaff.show.plots.display import BLUE, INK, PALE, Display, dress_rows, rows_size, set_title
 from shaff.show.plots.labels import make_labels
 
-CAPTIONS = {
-    "share": "difference of shares of the variance",
+CAPTIONS: dict[Units, str] = {
+    "share": "difference of shares of the {measure}",
     "variance": "difference in units of the variance of the outcome",
 }
 
@@ -33,6 +32,8 @@ class ComparisonDisplay(Display):
     level : float, default=0.95
         Level of the intervals.
     units : {"share", "variance"}, default="share"
+    measure : str, default="variance"
+        What effects are shares of.
 
     Examples
     --------
@@ -49,19 +50,18 @@ class ComparisonDisplay(Display):
     high: FloatArray
     labels: tuple[str, str] = ("a", "b")
     level: float = 0.95
-    units: str = "share"
+    units: Units = "share"
+    measure: str = "variance"
 
     @classmethod
     def from_result(
-        cls, found: Comparison, level: float = 0.95, units: str = "share"
+        cls, found: Comparison, level: float = 0.95, units: Units = "share"
     ) -> ComparisonDisplay:
         """Return the picture of a comparison, with its intervals at ``level``."""
-        if units not in CAPTIONS:
-            known = " or ".join(f'"{name}"' for name in CAPTIONS)
-            raise InputError(f"units={units!r} is unknown: use {known}.")
-        shown = found.in_variance() if units == "variance" else found
+        shown = found._in(units)
         low, high = shown.confidence_interval(level)
-        return cls(shown.names, shown.differences, low, high, shown.labels, level, units)
+        names, labels = shown.names, shown.labels
+        return cls(names, shown.differences, low, high, labels, level, units, shown.measure)
 
     @property
     def _order(self) -> Any:
@@ -78,7 +78,8 @@ class ComparisonDisplay(Display):
         ax.barh(rows, values, height=0.68, color=np.where(sure, BLUE, PALE), zorder=2)
         ax.hlines(rows, low, high, color=INK, linewidth=1.3, zorder=4)
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
-        caption = f"{CAPTIONS[self.units]}\nline: {100 * self.level:g} % interval"
+        said = CAPTIONS[self.units].format(measure=self.measure)
+        caption = f"{said}\nline: {100 * self.level:g} % interval"
         if not sure.all():
             caption += "; pale: interval includes 0"
         ax.set_xlabel(caption, fontsize=9, color=INK)

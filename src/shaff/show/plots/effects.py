@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from shaff._util.frames import sorted_columns
-from shaff._util.typing import FloatArray
+from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import decimals
 from shaff.errors import InputError
 from shaff.results.effects import EffectsResult
@@ -27,6 +27,8 @@ from shaff.show.plots.labels import make_labels, target_label, unfolded
 from shaff.show.plots.sobol import draw_indices
 from shaff.show.rows import amount_text, are_significant, effect_digits, typeset
 
+# Colour of the bars of layers and groups, which are sums of others.
+SUM = "#5b6b7c"
 # Width of the panel of Sobol indices beside that of the bars.
 _PANEL = 0.45
 # Inches that a number beside a bar takes, and the part of the axes that it may take.
@@ -55,6 +57,12 @@ class EffectsDisplay(Display):
         The columns of groups of inputs.
     digits : int or None, default=None
         Digits after the point of the numbers; None follows the largest effect.
+    measure : str, default="variance"
+        What effects are shares of.
+    parts : dict of tuples of str
+        The inputs of each layer or group of groups, drawn below a bar of their sum.
+    upper : EffectsDisplay or None, default=None
+        The bars of these sums.
 
     Attributes
     ----------
@@ -82,6 +90,9 @@ class EffectsDisplay(Display):
     level: float = 0.95
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     digits: int | None = None
+    measure: str = "variance"
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    upper: EffectsDisplay | None = None
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> EffectsDisplay:
@@ -101,6 +112,9 @@ class EffectsDisplay(Display):
             level,
             {} if result.data is None else result.data.groups,
             effect_digits(result),
+            result.measure,
+            result.parts,
+            cls.from_result(result.upper_level(), level) if result.parts else None,
         )
 
     def plot(self, ax: Any = None, max_inputs: int = 20, *, sobol: bool = False) -> Self:
@@ -148,12 +162,14 @@ class EffectsDisplay(Display):
         return (1.0, _PANEL) if sobol else (1.0,)
 
     def _size(self, max_inputs: int, sobol: bool = False) -> tuple[float, float]:
-        return rows_size(min(len(self.names), max_inputs + 1), 9.5 if sobol else 7.0)
+        n_rows = min(len(self.names), max_inputs + 1) + len(self._headings(max_inputs))
+        return rows_size(n_rows, 9.5 if sobol else 7.0)
 
     def _draw(self, ax: Any, max_inputs: int, sobol: bool = False) -> None:
-        shown = self._largest(max_inputs)
-        _draw_bars(ax, shown, n_rest=max(0, len(self.names) - max_inputs))
+        shown, headings = self._with_headings(self._largest(max_inputs), max_inputs)
+        _draw_bars(ax, shown, max(0, len(self.names) - max_inputs), headings)
         dress_rows(ax, shown.names)
+        _draw_headings(ax, headings, self._breaks(headings, max_inputs))
         _draw_values(ax, shown.effects, shown._digits)
         ax.set_xlabel(_caption(shown), fontsize=9, color=INK)
         set_title(ax, f"Shapley effects on {target_label(self.target)}")
@@ -174,7 +190,7 @@ class EffectsDisplay(Display):
 
     def _largest(self, max_inputs: int) -> EffectsDisplay:
         """The same display in drawing order, with the inputs past ``max_inputs`` as one."""
-        order = np.argsort(-self.effects, kind="stable")
+        order = self._positions()
         kept, rest = order[:max_inputs], order[max_inputs:]
         names = make_labels([self.names[j] for j in kept])
         for k, j in enumerate(kept):
@@ -201,10 +217,69 @@ class EffectsDisplay(Display):
             p_values=cut(self.p_values, 0.0),
         )
 
+    def _positions(self) -> IntpArray:
+        """Positions from the top: the largest first, part by part where there are any."""
+        order = np.argsort(-self.effects, kind="stable")
+        part_of = {name: k for k, part in enumerate(self.parts.values()) for name in part}
+        parts = np.array([part_of.get(self.names[j], 0) for j in order], dtype=np.intp)
+        return order[np.argsort(parts, kind="stable")]
 
-def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int) -> None:
+    def _headings(self, max_inputs: int) -> dict[str, int]:
+        """The parts whose sums are drawn, and the row of their first input."""
+        shown = [self.names[j] for j in self._positions()[:max_inputs]]
+        several = {part: names for part, names in self.parts.items() if names != (part,)}
+        first = {part: [k for k, name in enumerate(shown) if name in names]
+                 for part, names in several.items()}  # fmt: skip
+        return {part: rows[0] for part, rows in first.items() if rows}
+
+    def _with_headings(
+        self, shown: EffectsDisplay, max_inputs: int
+    ) -> tuple[EffectsDisplay, list[int]]:
+        """Put the bar of each part above those of its inputs; also return the rows of parts."""
+        upper, starts = self.upper, self._headings(max_inputs)
+        if upper is None:
+            return shown, []
+        places = [upper.names.index(part) for part in starts]
+        rows = list(starts.values())
+
+        def insert(name: str) -> FloatArray | None:
+            own, above = getattr(shown, name), getattr(upper, name)
+            if own is None:
+                return None
+            sums = np.full(len(places), np.nan) if above is None else above[places]
+            return np.insert(own, rows, sums)
+
+        arrays = ("effects", "low", "high", "first_order", "total", "p_values")
+        names = np.insert(np.array(shown.names, dtype=object), rows, make_labels(list(starts)))
+        changed: dict[str, Any] = {name: insert(name) for name in arrays}
+        drawn = replace(shown, names=tuple(names), **changed)
+        return drawn, [row + k for k, row in enumerate(rows)]
+
+    def _breaks(self, headings: list[int], max_inputs: int) -> list[int]:
+        """Rows at which another part begins."""
+        part_of = {name: k for k, part in enumerate(self.parts.values()) for name in part}
+        parts = [part_of.get(self.names[j], 0) for j in self._positions()[:max_inputs]]
+        first = {part: parts.index(part) for part in parts}
+        # Bars of parts stand above the first input of each.
+        above = [row - k for k, row in enumerate(headings)]
+        starts = [start + sum(row < start for row in above) for start in first.values()]
+        return [start for start in starts if start]
+
+
+def _draw_headings(ax: Any, rows: list[int], breaks: list[int]) -> None:
+    """Names of parts in bold, and lines between parts."""
+    labels = ax.get_yticklabels()
+    for row in rows:
+        labels[row].set_fontweight("bold")
+    for row in breaks:
+        ax.axhline(row - 0.5, color=GREY, linewidth=0.8, zorder=1)
+
+
+def _draw_bars(ax: Any, shown: EffectsDisplay, n_rest: int, headings: list[int]) -> None:
     rows = np.arange(len(shown.names))
     colors = [BLUE if real else PALE for real in are_significant(shown.p_values, len(rows))]
+    for row in headings:
+        colors[row] = SUM
     if n_rest:
         colors[-1] = GREY
     ax.barh(rows, shown.effects, height=0.68, color=colors, zorder=2)
@@ -236,6 +311,9 @@ def _caption(shown: EffectsDisplay) -> str:
     key, last = [], ""
     if shown.low is not None:
         key.append(f"line: {100 * shown.level:g} % interval")
+    if shown.upper is not None:
+        part = "layer" if "layer 1" in shown.parts else "group"
+        key.append(f"grey: sum of its {part}")
     # A bar that is too short to be seen is not seen to be pale.
     visible = 0.005 * np.abs(shown.effects).max(initial=0.0)
     real = are_significant(shown.p_values, len(shown.effects))
@@ -243,4 +321,4 @@ def _caption(shown: EffectsDisplay) -> str:
         key.append("pale: not significantly above zero")
     if shown._has_detected:
         last = "dark bars whose line reaches 0: detected, too small to measure"
-    return "\n".join(filter(None, (f"share of the variance{suffix}", "; ".join(key), last)))
+    return "\n".join(filter(None, (f"share of the {shown.measure}{suffix}", "; ".join(key), last)))

@@ -38,6 +38,8 @@ class OutputsDisplay(Display):
     low, high : dicts of float arrays of shape (n_inputs,)
         Intervals, where there are any.
     target : str or None
+    measure : str, default="variance"
+        What effects are shares of.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class OutputsDisplay(Display):
     low: Mapping[str, FloatArray] = field(default_factory=dict)
     high: Mapping[str, FloatArray] = field(default_factory=dict)
     target: str | None = None
+    measure: str = "variance"
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> OutputsDisplay:
@@ -65,7 +68,9 @@ class OutputsDisplay(Display):
             return {k: c[name][result.order] for k, c in columns.items() if name in c}
 
         names = tuple(result.names[j] for j in result.order)
-        return cls(names, ordered("effect"), ordered("low"), ordered("high"), result.target)
+        return cls(
+            names, ordered("effect"), ordered("low"), ordered("high"), result.target, result.measure
+        )
 
     def _size(self, max_inputs: int) -> tuple[float, float]:
         width, height = rows_size(min(len(self.names), max_inputs))
@@ -93,7 +98,7 @@ class OutputsDisplay(Display):
         dress_rows(ax, make_labels(list(self.names[: len(rows)])))
         key_above(ax, handles, columns=4)
         no_formulas(ax.get_legend().get_texts())
-        ax.set_xlabel("share of the variance of each class or output", fontsize=9, color=INK)
+        ax.set_xlabel(f"share of the {self.measure} of each class or output", fontsize=9, color=INK)
         said = f"Shapley effects on each class or output of {target_label(self.target)}"
         set_title(ax, said, pad=44 if len(shown) > 4 else 28)
 

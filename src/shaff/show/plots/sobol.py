@@ -37,6 +37,8 @@ class SobolDisplay(Display):
     effects, first_order, total : float arrays of shape (n_inputs,)
         NaN where an input was never evaluated.
     target : str or None
+    measure : str, default="variance"
+        What effects are shares of.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class SobolDisplay(Display):
     first_order: FloatArray
     total: FloatArray
     target: str | None = None
+    measure: str = "variance"
 
     @classmethod
     def from_result(cls, result: EffectsResult, level: float = 0.95) -> SobolDisplay:
@@ -62,7 +65,7 @@ class SobolDisplay(Display):
                 "This result has no Sobol indices: they cost too much with many inputs."
             )
         first, total = result.first_order, result.total
-        return cls(result.names, result.effects, first, total, result.target)
+        return cls(result.names, result.effects, first, total, result.target, result.measure)
 
     @property
     def _order(self) -> Any:
@@ -77,7 +80,7 @@ class SobolDisplay(Display):
         first, total = self.first_order[chosen], self.total[chosen]
         draw_indices(ax, first, total, self.effects[chosen])
         dress_rows(ax, make_labels([self.names[j] for j in chosen]))
-        ax.set_xlabel("share of the variance", fontsize=9, color=INK)
+        ax.set_xlabel(f"share of the {self.measure}", fontsize=9, color=INK)
         said = f"Sobol indices and Shapley effects on {target_label(self.target)}"
         set_title(ax, said, pad=26)
 

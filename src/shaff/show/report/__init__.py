@@ -23,20 +23,27 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from shaff._util.words import percent, shortened
+from shaff._util.words import enumerated, percent, shortened
 from shaff._version import __version__
+from shaff.results.comparison import Comparison
 from shaff.results.effects import EffectsResult
 from shaff.results.local import LocalEffects
+from shaff.results.many import ManyEffects
+from shaff.show.report.comparison import comparison_header, comparison_values, with_comparison
 from shaff.show.report.local import with_local
+from shaff.show.report.many import many_header, many_sections
 from shaff.show.report.sections import embedded, header, table
 
-__all__ = ["render"]
+__all__ = ["render", "render_comparison", "render_many"]
 
 
 def render(
-    result: EffectsResult, title: str | None = None, local: LocalEffects | None = None
+    result: EffectsResult,
+    title: str | None = None,
+    local: LocalEffects | None = None,
+    comparison: Comparison | None = None,
 ) -> str:
-    """Return the page of a result, and of single rows if they are given.
+    """Return the page of a result, and of single rows and of a comparison if they are given.
 
     Examples
     --------
@@ -50,22 +57,75 @@ def render(
     lines = table(result)
     sections = [
         {"id": section.id, "title": section.title, "html": _fill(environment, section.id, values)}
-        for section in with_local(local)
+        for section in with_comparison(with_local(local), comparison)
         if (values := section.values(result, lines)) is not None
     ]
-    style, script = _asset("report.css"), _asset("report.js")
+    heading = title or f"What drives {shortened(result.target_name, 60)}?"
+    data = _inert(embedded(result, lines))
+    return _page(environment, heading, header(result), sections, data)
+
+
+def render_comparison(found: Comparison, title: str | None = None) -> str:
+    """Return the page of a comparison, which needs no script.
+
+    Examples
+    --------
+    >>> from shaff.results.comparison import Comparison
+    >>> from shaff.show.report import render_comparison
+    >>> page = render_comparison(Comparison(("<age>",), [[0.1], [0.4]], [[0.3]], [0.1]))
+    >>> page.startswith("<!doctype html>"), "<age>" in page, "<script" in page
+    (True, False, False)
+    """
+    environment = _environment()
+    html = _fill(environment, "comparison", comparison_values(found))
+    sections = [{"id": "comparison", "title": "What differs", "html": html}]
+    one, other = (shortened(label, 30) for label in found.labels)
+    heading = title or f"What differs between {one} and {other}?"
+    return _page(environment, heading, comparison_header(found), sections)
+
+
+def _page(
+    environment: Any,
+    title: str,
+    head: dict[str, Any],
+    sections: list[dict[str, Any]],
+    data: str | None = None,
+) -> str:
+    """The whole page; without data for it there is no script."""
+    style, script = _asset("report.css"), "" if data is None else _asset("report.js")
     return str(
         environment.get_template("page.html").render(
-            title=title or f"What drives {shortened(result.target_name, 60)}?",
+            title=title,
             policy=_policy(style, script),
             style=_as_is(style),
             script=_as_is(script),
-            header=header(result),
+            header=head,
             sections=sections,
-            data=_as_is(_inert(embedded(result, lines))),
+            data=_as_is(data or ""),
             version=__version__,
         )
     )
+
+
+def render_many(many: ManyEffects, title: str | None = None) -> str:
+    """Return the page of many results, which has no script.
+
+    Examples
+    --------
+    >>> from shaff.results._example import example
+    >>> from shaff.results.many import ManyEffects
+    >>> from shaff.show.report import render_many
+    >>> page = render_many(ManyEffects(("segment",), {"<b>": example()}, {"0": "too few rows"}))
+    >>> "<b>" in page, "too few rows" in page, "<script>" in page
+    (False, True, False)
+    """
+    environment = _environment()
+    sections = [
+        {"id": s.id, "title": s.title, "html": _fill(environment, s.template, s.values)}
+        for s in many_sections(many)
+    ]
+    heading = title or f"What drives the outcome, by {enumerated(many.dimensions)}?"
+    return _page(environment, heading, many_header(many), sections)
 
 
 def _fill(environment: Any, name: str, values: dict[str, Any]) -> Any:

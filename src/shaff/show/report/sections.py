@@ -28,6 +28,7 @@ from shaff.show.rows import (
     rows,
     share_text,
     typeset,
+    unfolded_rows,
 )
 
 LEVEL = 0.95
@@ -161,6 +162,7 @@ def header(result: EffectsResult) -> dict[str, Any]:
         "headline": sentences.headline(result),
         "explained": sentences.explained(result, LEVEL),
         "prediction": sentences.prediction(result),
+        "structure": sentences.structure(result),
         "meter": None if v <= 0 else {
             "value": round(100 * min(v, 1.0), 2),
             "low": None if bounds is None else round(100 * bounds[0], 2),
@@ -194,6 +196,31 @@ def effects(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
         "rest_share": typeset(share_text(float(result.shares[result.order[BARS:]].sum()))),
         "any_pale": any(not line.row.is_significant and line.bar > 0.5 for line in lines.lines),
         "target": shortened(result.target_name, 60),
+        "measure": result.measure,
+    }
+
+
+def parts(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
+    """Layers or groups of inputs, each with its members."""
+    if not result.parts:
+        return None
+    found: dict[str, list[Row]] = {}
+    for row in unfolded_rows(result, len(result.names), LEVEL):
+        if row.depth == 0:
+            found[row.name] = []
+        found[next(reversed(found))].append(row.typeset())
+    return {
+        "said": sentences.structure(result),
+        "has_errors": result.standard_errors is not None,
+        "parts": [
+            {
+                "label": shortened(name, NAME),
+                "row": own[0],
+                # An input that is a group by itself is its only member.
+                "members": [(shortened(row.name, NAME), row) for row in own[1:] or own],
+            }
+            for name, own in found.items()
+        ],
     }
 
 
@@ -318,6 +345,7 @@ def interactions(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
         "n_inputs": len(everyone),
         "side": _side(len(shown)),
         "notes": found.notes,
+        "measure": result.measure,
     }
 
 
@@ -417,22 +445,39 @@ def notes(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
 
 
 def making(result: EffectsResult, lines: Lines) -> dict[str, Any] | None:
-    """Settings, versions and the call."""
+    """Settings, versions, the call, and what a reviewer needs to check them."""
     seed = "none was given: another run differs slightly"
     settings = {
         "Model": sentences.model_words(result),
         "Subsets of the inputs evaluated": str(result.n_subsets),
         "Seed": seed if result.random_state is None else str(result.random_state),
-        "Versions": ", ".join(
-            f"{name} {version}"
-            for name, version in {"shaff": result.version, **(result.versions or {})}.items()
-        ),
+        "Versions": _versions(result),
     }
-    return {"settings": settings, "call": result.call}
+    return {"settings": settings, "call": result.call, "audit": _audit(result)}
+
+
+def _versions(result: EffectsResult) -> str:
+    versions = {"shaff": result.version, **(result.versions or {})}
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _audit(result: EffectsResult) -> dict[str, str] | None:
+    """What was recorded of the data; None for files from before there was a hash of them."""
+    if result.data_hash is None:
+        return None
+    columns = "" if result.column_digests is None else counted(len(result.column_digests), "column")
+    return {
+        "Data hash (BLAKE2b)": result.data_hash,
+        "Rows and columns": f"{counted(result.n_rows, 'row')}, {columns}".removesuffix(", "),
+        "Versions": _versions(result),
+        "Seed": "none" if result.random_state is None else str(result.random_state),
+        "Call": result.call or "not recorded",
+    }
 
 
 SECTIONS = (
     Section("effects", "Effects", effects),
+    Section("parts", "Layers and groups", parts),
     Section("outputs", "Each class or output", outputs),
     # The section of `shaff.show.report.local` comes here.
     Section("dependence", "Which inputs go together", dependence),

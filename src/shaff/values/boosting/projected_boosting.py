@@ -31,6 +31,7 @@ from shaff.values.boosting.fold import BoostingFold, FoldColumns, Start, in_halv
 from shaff.values.boosting.linear_start import Scale, best_penalty, fits, tried_start
 from shaff.values.boosting.row_pass import BoostingPass
 from shaff.values.boosting.staged_replay import BLOCK_SUBSETS, HeldOutResiduals, replay_stages
+from shaff.values.losses import check_loss
 from shaff.values.noise import spread_noise
 from shaff.values.outcome import Outcome
 
@@ -85,7 +86,8 @@ class ProjectedBoosting:
         weights count as repeated rows; the results are the same bits for any ``n_jobs``.
     estimator : regressor of scikit-learn (HistGradientBoosting), LightGBM, XGBoost or CatBoost
         Cloned for each fold and held to one thread. None is `default_booster`, whose number of
-        trees is chosen on held-out rows.
+        trees is chosen on held-out rows. A booster of counts or amounts (Poisson, gamma, Tweedie)
+        is fitted to y with its own loss; the steps of its cells are those of squares as always.
     start : {"auto", "constant", "linear", "normal_scores", "quadratic"}
         Where boosting starts: at the mean, or at a ridge fit on the columns of U: as they are, as
         normal quantiles of their ranks, or with their squares and products. "auto" takes what
@@ -142,6 +144,8 @@ class ProjectedBoosting:
         if estimator is not None:
             boosters.check_booster(estimator)
         self._set_up(problem)
+        self._fits_outcome = self._has_own_loss(estimator)
+        start = "constant" if self._fits_outcome else start
         self.early_stopping = early_stopping
         self._estimator = estimator
         self._booster = default_booster(problem.n_counted) if like is None else like._booster
@@ -167,11 +171,13 @@ class ProjectedBoosting:
         *,
         shrinkage: float | None = None,
         early_stopping: bool = True,
+        ensemble: Ensemble | None = None,
     ) -> ProjectedBoosting:
         """Use the trees of a fitted booster as they are.
 
         The rows of the problem are rows that the model was not trained on. The steps of the cells
-        are cross-fitted on folds of these rows; the start is constant.
+        are cross-fitted on folds of these rows; the start is constant. ``ensemble`` is what was
+        read of the model, if it was.
 
         Examples
         --------
@@ -192,7 +198,7 @@ class ProjectedBoosting:
         )
         if data.y.shape[1] != 1:
             raise InputError("A fitted booster explains one output; y has several.")
-        ensemble = read_ensemble(model)
+        ensemble = read_ensemble(model) if ensemble is None else ensemble
         if ensemble.n_columns != data.X.shape[1]:
             raise InputError(
                 f"The model was fitted on {ensemble.n_columns} columns, X has {data.X.shape[1]}."
@@ -224,12 +230,11 @@ class ProjectedBoosting:
         """Evaluate each subset; the correction takes off the noise of the cells' steps."""
         parts = []
         for wave, found in self._in_waves(subsets, corrected=True):
-            errors, means = found.residuals**2, self.outcome.means_of(found.residuals)
+            residuals, squares = found.residuals, found.residuals**2
             assert found.products is not None
-            noise = spread_noise(errors - found.products, errors, self.outcome.weight)
-            evaluated = self.outcome.values(
-                subsets[wave], errors, influences, errors - noise, means
-            )
+            noise = spread_noise(squares - found.products, squares, self.outcome.weight)
+            means = self.outcome.means_of(residuals)
+            evaluated = self.outcome.evaluate(subsets[wave], residuals, influences, [noise], means)
             parts.append(replace(evaluated, stops=found.stops))
         return Values.concatenate(parts)
 
@@ -264,9 +269,27 @@ class ProjectedBoosting:
     def over_rows(self, subsets: Subsets) -> BoostingPass:
         """Evaluate the subsets on rows outside of the data: see `RowPass`."""
         masks, stops = self._masks(subsets), self._known_stops(subsets)[:, 1:]
-        return BoostingPass(self._models, masks, stops, self.shrinkage_, self._cancel)
+        return BoostingPass(
+            self._models, masks, stops, self.shrinkage_, self._cancel, self.outcome.limited
+        )
 
     # Fitting ----------------------------------------------------------------------------------
+
+    def _has_own_loss(self, estimator: Any) -> bool:
+        """Whether a booster is fitted with another loss than squares: then to the outcome itself,
+        as residuals are no counts."""
+        loss = "squared_error" if estimator is None else boosters.loss_of(estimator)
+        try:
+            check_loss(loss, self._data.target)
+        except InputError as error:
+            raise InputError(f"{type(estimator).__name__}: {error}") from None
+        return loss != "squared_error"
+
+    def _fitted_to(self, model: BoostingFold, output: int) -> FloatArray:
+        """What the given booster is fitted to, on the training rows of a fold."""
+        if self._fits_outcome:
+            return np.ascontiguousarray(self._data.y[model.fold.train, output])
+        return model.target(output)
 
     def _set_up(self, data: Problem) -> None:
         self._data, self.n_players = data, len(data.players)
@@ -395,7 +418,7 @@ class ProjectedBoosting:
 
         def fit(model: BoostingFold, output: int) -> Ensemble:
             weight = None if self._data.sample_weight is None else model.train_weight
-            categorical, target = model.columns.categorical, model.target(output)
+            categorical, target = model.columns.categorical, self._fitted_to(model, output)
             clone = boosters.prepare(self._estimator, categorical, self._seed + output)
             X = model.train_X(output)
             return read_ensemble(boosters.fit(clone, X, target, weight, categorical))
@@ -422,7 +445,14 @@ class ProjectedBoosting:
     def _fit_elsewhere(self) -> list[Ensemble]:
         """Fit the given boosters by workers that have the data."""
         tasks = [
-            (fold, k, model.columns.native, model.target(k), self._estimator, self._seed + k)
+            (
+                fold,
+                k,
+                model.columns.native,
+                self._fitted_to(model, k),
+                self._estimator,
+                self._seed + k,
+            )
             for fold, model in enumerate(self._models)
             for k in range(self._data.y.shape[1])
         ]

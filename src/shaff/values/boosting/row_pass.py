@@ -10,11 +10,12 @@ import numpy as np
 
 from shaff._util.arrays import slices
 from shaff._util.threads import Cancel, run_in_threads
-from shaff._util.typing import BoolArray, IntArray, IntpArray
+from shaff._util.typing import BoolArray, FloatArray, IntArray, IntpArray
 from shaff.data.folds import fold_numbers
 from shaff.data.sources.sampled import MeasuredRows
 from shaff.values.boosting.fold import BoostingFold
 from shaff.values.boosting.steps import FoldSteps
+from shaff.values.losses import LimitedLoss
 from shaff.values.sums import ErrorSums
 
 # Steps that are kept; those of further subsets are learnt again for each block of rows.
@@ -74,6 +75,8 @@ class BoostingPass:
         Trees after which a subset stops.
     shrinkage : float
     cancel : Cancel
+    limited : LimitedLoss or None
+        The loss; None means squared errors.
     """
 
     def __init__(
@@ -83,8 +86,10 @@ class BoostingPass:
         stops: IntArray,
         shrinkage: float,
         cancel: Cancel,
+        limited: LimitedLoss | None = None,
     ) -> None:
         self._models, self._masks, self._stops = models, masks, stops
+        self._limited = limited
         self._shrinkage, self.cancel = shrinkage, cancel
         self.n_subsets, self.n_folds = len(masks), len(models)
         self._blocks = slices(len(masks), BLOCK_SUBSETS)
@@ -122,8 +127,13 @@ class BoostingPass:
             residual = y.T[:, None] - steps.predict(new, self.cancel)
             np.square(residual[0], out=errors[:, block])
             np.multiply(residual[1], residual[2], out=corrected[:, block])
+            if self._limited is not None:
+                lossy = _losses(self._limited, y, residual[0], corrected[:, block])
+                errors[:, block], corrected[:, block] = lossy
         unit = None if rows.unit is None else rows.unit[own]
-        sums.add(rows.weight[own], (y - model.mean) ** 2, errors, corrected, unit, k)
+        away = y - model.mean
+        constant = away**2 if self._limited is None else self._limited.errors(y, away)
+        sums.add(rows.weight[own], constant, errors, corrected, unit, k)
 
     def _learn(self, k: int, b: int) -> FoldSteps:
         block = self._blocks[b]
@@ -135,3 +145,14 @@ class BoostingPass:
     def _learn_if_kept(self, k: int, b: int) -> None:
         if not self._kept.is_full:
             self._kept.get((k, b), self._learn)
+
+
+def _losses(
+    limited: LimitedLoss, y: FloatArray, residual: FloatArray, products: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Losses and corrected losses, shape (n_outputs, n_subsets, n_rows), by the residuals of all
+    training rows and the products of those of two halves."""
+    own, squares = residual.transpose(1, 2, 0), products.transpose(1, 2, 0)
+    errors = limited.errors(y, own)
+    corrected = errors - limited.noise(y, own, own**2 - squares)
+    return errors.transpose(2, 0, 1), corrected.transpose(2, 0, 1)

@@ -18,7 +18,8 @@ from shaff.trees.forest import least_leaf
 from shaff.trees.growing import GrownForest, TreeSample, grow_forest
 from shaff.trees.kinds import has_bags, paper_forest
 from shaff.trees.units import ColumnRanks, ColumnShifts, ColumnUnits, in_range, on_grid
-from shaff.values.forest.projected_forest import ProjectedForest
+from shaff.values.forest.level_stop import LevelStopForest
+from shaff.values.forest.projected_forest import CellRule, ProjectedForest
 from shaff.values.models.fitting import fit_forest
 
 # Fewer than the paper's: the unbiased error makes up for them.
@@ -26,15 +27,16 @@ from shaff.values.models.fitting import fit_forest
 DEFAULT_TREES = 100
 # Trees per fold, where each fold sees columns of its own: no other trees predict its rows.
 FOLD_TREES = 20
+USUAL = CellRule()
 
 
-def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") -> Game:
-    """Grow the forest and project it; ``error`` as in `ProjectedForest`.
+def make_forest(problem: Problem, model: Any = None, how: CellRule = USUAL) -> Game:
+    """Grow the forest and project it.
 
     Scikit-learn grows it where it can; categories, weights and row groups are beyond it.
     """
     if problem.views is not None:
-        return _grown_by_fold(problem, error)
+        return _grown_by_fold(problem, how)
     units, seen = _own_units(problem) if model is None else _safe_units(problem, model)
     model = paper_forest(DEFAULT_TREES) if model is None else model
     plain = problem.sample_weight is None and problem.row_groups is None
@@ -42,7 +44,7 @@ def make_forest(problem: Problem, model: Any = None, error: str = "unbiased") ->
         grown = GrownForest.of_fitted(fit_forest(model, seen), len(problem.X))
     else:
         grown = _grown(model, seen)
-    return _projected_game(model, replace(grown, units=units), problem, error)
+    return _projected_game(model, replace(grown, units=units), problem, how)
 
 
 def _own_units(problem: Problem) -> tuple[ColumnUnits, Problem]:
@@ -70,10 +72,10 @@ def published_forest(problem: Problem, estimator: Any = None, *, error: str = "p
             "Projected forests need a forest of scikit-learn with out-of-bag rows, "
             f"not {type(model).__name__}."
         )
-    return make_forest(replace(problem, seed=draw_seed(problem.seed)), model, error)
+    return make_forest(replace(problem, seed=draw_seed(problem.seed)), model, CellRule(error))
 
 
-def fitted_forest(model: Any, problem: Problem, rows: str, error: str = "unbiased") -> Game:
+def fitted_forest(model: Any, problem: Problem, rows: str, how: CellRule = USUAL) -> Game:
     """Project a fitted forest: out of bag on its training rows; on held-out rows each tree gets a
     new bag of these."""
     if model.n_features_in_ != problem.X.shape[1]:
@@ -81,13 +83,13 @@ def fitted_forest(model: Any, problem: Problem, rows: str, error: str = "unbiase
             f"The model was fitted on {model.n_features_in_} columns, X has {problem.X.shape[1]}."
         )
     if rows == "training":
-        return _on_training_rows(model, problem, error)
+        return _on_training_rows(model, problem, how)
     n_trees = np.size(model.estimators_)
     bags = draw_bags(n_trees, len(problem.X), problem.row_groups, problem.seed)
-    return _projected(model, bags, problem, error)
+    return _projected(model, bags, problem, how)
 
 
-def _on_training_rows(model: Any, problem: Problem, error: str) -> Game:
+def _on_training_rows(model: Any, problem: Problem, how: CellRule) -> Game:
     if problem.row_groups is not None:
         raise InputError(
             "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
@@ -98,31 +100,30 @@ def _on_training_rows(model: Any, problem: Problem, error: str) -> Game:
     if problem.sample_weight is not None and not drawn_by_weight(model, bags):
         weight = problem.sample_weight
     check_targets(model, problem.y, bags * weight)
-    return _projected(model, bags, problem, error, weight)
+    return _projected(model, bags, problem, how, weight)
 
 
 def _projected(
     model: Any,
     bags: Any,
     problem: Problem,
-    error: str,
+    how: CellRule,
     cell_weight: FloatArray | None = None,
 ) -> Game:
     grown = GrownForest.of_fitted(model, len(problem.X), bags)
-    return _projected_game(model, grown, problem, error, cell_weight)
+    return _projected_game(model, grown, problem, how, cell_weight)
 
 
 def _projected_game(
     model: Any,
     grown: GrownForest,
     problem: Problem,
-    error: str,
+    how: CellRule,
     cell_weight: FloatArray | None = None,
 ) -> Game:
-    least = least_leaf(model, len(problem.X))
-    values = ProjectedForest(
-        problem, grown, min_node_size=least, cell_weight=cell_weight, error=error
-    )
+    least = how.min_node_size or least_leaf(model, len(problem.X))
+    kind = LevelStopForest if how.stop == "level" else ProjectedForest
+    values = kind(problem, grown, min_node_size=least, cell_weight=cell_weight, error=how.error)
     game = Game(values, "forest", grown.gains, grown.forest)
     if problem.has_splits and problem.views is None:
         facts = LearnerFacts(ignores_cv=True)
@@ -130,7 +131,7 @@ def _projected_game(
     return game
 
 
-def _grown_by_fold(problem: Problem, error: str) -> Game:
+def _grown_by_fold(problem: Problem, how: CellRule) -> Game:
     """Grow trees on the training rows of each fold, split on the columns that it may see.
 
     A row is predicted by the trees of the folds that hold it out: those of others were grown on
@@ -145,7 +146,7 @@ def _grown_by_fold(problem: Problem, error: str) -> Game:
             samples.append(TreeSample(rows, np.flatnonzero(problem.visible(fold.train))))
     model, (units, seen) = paper_forest(FOLD_TREES), _own_units(problem)
     grown = replace(_grown(model, seen, samples), units=units)
-    return _projected_game(model, grown, problem, error)
+    return _projected_game(model, grown, problem, how)
 
 
 def _grown(model: Any, problem: Problem, samples: list[TreeSample] | None = None) -> GrownForest:

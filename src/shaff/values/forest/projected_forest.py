@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,12 +22,34 @@ from shaff.values.outcome import Outcome
 
 # How a forest is measured on the rows out of its bags; see `ProjectedForest`.
 ERRORS = ("unbiased", "plain")
+# Where a query stops when its cell becomes too small; see `CellRule`.
+STOPS = ("split", "level")
 # Fewer blocks make the ensemble error uncertain (`benchmarks.coverage`), larger tasks take memory
 # (`benchmarks.memory`) or leave the cache (`benchmarks.kernel`).
 N_TREE_BLOCKS = 10
 _CELLS_PER_TASK = 8_000_000  # doubles that one task may hold at a time
 _CELLS_AT_ONCE = 250_000  # of which, numbers that are worked on together
 _SUBSETS_PER_TASK = 128  # share the preparation of a tree; more would leave the cache
+
+
+@dataclass(frozen=True)
+class CellRule:
+    """How a forest is projected, and how it is measured.
+
+    Parameters
+    ----------
+    error : {"unbiased", "plain"}
+        See `ProjectedForest`.
+    min_node_size : float or None
+        Least in-bag weight of a projected cell; None takes the least leaf of the forest.
+    stop : {"split", "level"}
+        Whether a query stops before the split, or before the level of the tree, that would leave
+        its cell with less.
+    """
+
+    error: str = "unbiased"
+    min_node_size: float | None = None
+    stop: str = "split"
 
 
 class ProjectedForest:
@@ -81,7 +103,9 @@ class ProjectedForest:
         # The paper compares with the sample variance.
         published = error == "plain"
         self.outcome = (
-            Outcome.of(problem.y, problem.sample_weight) if published else Outcome.left_out(problem)
+            Outcome.of(problem.y, problem.sample_weight, problem.loss)
+            if published
+            else Outcome.left_out(problem)
         )
         self.cell_weight = self.outcome.weight if cell_weight is None else cell_weight
         # Errors are differences of products: far from the mean they would lose their digits.
@@ -182,10 +206,11 @@ class ProjectedForest:
         more = replace(
             self.problem.with_matrix(np.vstack([self.X, self._known_categories(rows)])),
             target=replace(self.problem.target, y=y),
+            loss="squared_error",  # nothing is measured of further rows
             sample_weight=np.append(self.outcome.weight, np.zeros(n_new)),  # the mean stays
         )
         bags = np.hstack([self.bags, np.zeros((len(self.bags), n_new), dtype=np.uint16)])
-        return ProjectedForest(
+        return type(self)(
             more,
             replace(self.grown, bags=bags),
             min_node_size=self.min_node_size,
@@ -302,5 +327,12 @@ class ProjectedForest:
                 errors_squared = n_trees * y**2 - 2 * y * total + squares
                 errors = (sum_of_errors - errors_squared) / (n_trees * (n_trees - 1))
                 usable = count >= 2
+            residuals = None if self.outcome.limited is None else y - total / n_trees
         errors[:, ~usable] = np.nan
-        return errors, usable
+        return (errors if residuals is None else self._as_losses(errors, residuals)), usable
+
+    def _as_losses(self, squares: FloatArray, residuals: FloatArray) -> FloatArray:
+        """Losses of the mean of the trees, less what their noise adds, by squared errors that are
+        without it."""
+        noise = self.outcome.noise_of(residuals, residuals**2 - squares)
+        return np.where(np.isnan(squares), np.nan, self.outcome.errors_of(residuals) - noise)

@@ -117,9 +117,8 @@ class LinkedValues:
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; the correction takes off what the noise of the fits adds."""
         (means,), noise = self.runs_and_noise(subsets)
-        errors = (self._problem.y - means) ** 2
-        kept = means[:, self._outcome.sample]
-        return self._outcome.values(subsets, errors, influences, errors - noise, kept)
+        residuals, kept = self._problem.y - means, means[:, self._outcome.sample]
+        return self._outcome.evaluate(subsets, residuals, influences, [noise], kept)
 
     def runs_and_noise(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Held-out predictions, shape (1, n_subsets, n_rows, 1), and what the noise of the fits

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
@@ -19,8 +20,9 @@ from shaff.data.target import Target, read_target
 from shaff.errors import InputError, InputTypeError, UserError
 from shaff.trees.boosters import known_names
 
-# Rows that a model is asked about at a time, so that its own memory stays small.
-BATCH = 10_000
+# Rows that a model is asked about at a time: its own memory stays small, and a bar shows how far
+# it is.
+BATCH = 1000
 # Rows that it is asked about twice, and how far its answers may differ, as a share of their spread:
 # single precision differs by less from batch to batch, anything random by far more.
 N_TWICE, AGREE = 20, 1e-4
@@ -134,19 +136,54 @@ def _question(model: Any) -> Callable[[Any], Any]:
 
 
 def _as_fitted(model: Any, problem: Problem) -> Any:
-    """The rows with the columns that a model was fitted on, in their order, and without names
-    where it knows none."""
-    rows, names = problem.frame, known_names(model)
-    n_columns, n_fitted = problem.X.shape[1], getattr(model, "n_features_in_", None)
-    if not is_frame(rows):
-        return rows
-    if names is not None:
-        return in_order(rows, names)
-    if n_fitted not in (None, n_columns):
+    """The rows with the columns that a model was fitted on; plain numbers as they were read."""
+    if reads_by_position(model, problem.frame) and not problem.categorical.any():
+        check_columns(model, problem.X.shape[1])
+        return problem.X
+    return with_known_columns(model, problem.frame)
+
+
+def reads_by_position(model: Any, rows: Any) -> bool:
+    """Whether rows have names of columns that a model was fitted without.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.values.models.asking import reads_by_position
+    >>> reads_by_position(Ridge().fit([[0], [1]], [0, 1]), pd.DataFrame({"a": [1.0]}))
+    True
+    """
+    was_fitted = getattr(model, "n_features_in_", None) is not None
+    return is_frame(rows) and was_fitted and known_names(model) is None
+
+
+def with_known_columns(model: Any, rows: Any) -> Any:
+    """Return a frame with its columns in the order that a model knows, and without names where it
+    knows none; an array as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from shaff.values.models.asking import with_known_columns
+    >>> scaler = StandardScaler().fit(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
+    >>> with_known_columns(scaler, pd.DataFrame({"b": [5.0], "a": [6.0]})).columns.tolist()
+    ['a', 'b']
+    """
+    if reads_by_position(model, rows):
+        array = nw.from_native(rows, eager_only=True).to_numpy()
+        check_columns(model, array.shape[1])
+        return array
+    return in_order(rows, known_names(model)) if is_frame(rows) else rows
+
+
+def check_columns(model: Any, n_columns: int) -> None:
+    """Refuse rows with more or fewer columns than a model was fitted on."""
+    if model.n_features_in_ != n_columns:
         raise InputError(
-            f"{model_name(model)} was fitted on {n_fitted} columns, X has {n_columns}."
+            f"{model_name(model)} was fitted on {model.n_features_in_} columns, X has {n_columns}."
         )
-    return rows if n_fitted is None or problem.categorical.any() else problem.X
 
 
 def _in_batches(
@@ -154,12 +191,11 @@ def _in_batches(
 ) -> npt.NDArray[Any]:
     if n_rows <= BATCH:
         return question(rows)
-    starts = range(0, n_rows, BATCH)
     parts = []
-    for start in starts:
+    for start in range(0, n_rows, BATCH):
         places: IntpArray = np.arange(start, min(start + BATCH, n_rows))
         parts.append(question(take_rows(rows, places)))
-        problem.tell(len(parts), len(starts))
+        problem.tell(int(places[-1]) + 1, n_rows)
     return np.concatenate(parts)
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
 
 from shaff._util import threads
 from shaff._util.seeds import seeded
+from shaff._util.threads import one_thread
+from shaff._util.typing import FloatArray
 from shaff._util.work import current_engine, in_blocks, run_tasks
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
+from shaff.errors import InputError, UserError
+from shaff.trees.boosters import on_one_thread
 from shaff.trees.kinds import is_bagged
+from shaff.values.models.asking import ask, explained_by_model, model_name
+from shaff.values.models.probabilities import IndicatorModel
 
 # Parts of a forest for each thread: fewer, and threads wait for the last; more, and each part
 # looks at the rows again (`benchmarks.chain`).
@@ -22,11 +30,77 @@ PARTS = 4
 def fit_model(model: Any, problem: Problem, X: Any = None) -> Any:
     """Fit a clone, with our seed and number of jobs wherever the model leaves them open."""
     copy = seeded(model, problem.seed)
-    if copy.get_params(deep=False).get("n_jobs", 0) is None:
+    if _takes_jobs(copy):
         copy.set_params(n_jobs=problem.n_jobs)
-    weight = {} if problem.sample_weight is None else {"sample_weight": problem.sample_weight}
     rows = problem.X if X is None else X
-    return copy.fit(rows, _as_model_target(copy, problem), **weight)
+    return copy.fit(rows, _as_model_target(copy, problem), **_weight(copy, problem))
+
+
+def _takes_jobs(model: Any) -> bool:
+    """Whether a model leaves its number of jobs open; logistic regression no longer has any."""
+    is_open = model.get_params(deep=False).get("n_jobs", 0) is None
+    return is_open and not type(model).__module__.startswith("sklearn.linear_model")
+
+
+def _weight(model: Any, problem: Problem) -> dict[str, FloatArray]:
+    """The weights of the rows, for a model that takes them."""
+    takes = problem.sample_weight is not None and has_fit_parameter(model, "sample_weight")
+    return {"sample_weight": problem.weight} if takes else {}
+
+
+def fit_as_given(model: Any, problem: Problem) -> Any:
+    """Fit a clone to the rows as they were given, or say in one sentence why it cannot be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.models.fitting import fit_as_given
+    >>> fit_as_given(Ridge(), Problem.of([[np.nan], [1.0]], [0.0, 1.0]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    shaff.errors.InputError: Ridge cannot be fitted to these rows (ValueError: Input X contains...
+    """
+    try:
+        return fit_model(model, problem, problem.frame)
+    except UserError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(
+            f"{model_name(model)} cannot be fitted to these rows ({reason})."
+        ) from error
+
+
+def held_out_score(model: Any, problem: Problem) -> float | None:
+    """Return the share of the variance of the outcome that a model explains on held-out rows: each
+    fold's by a clone that was fitted to the others; None if it predicts something else, or names
+    classes without their probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.models.fitting import held_out_score
+    >>> X = np.arange(20.0)[:, None]
+    >>> round(held_out_score(LinearRegression(), Problem.of(X, 2 * X[:, 0])), 6)
+    1.0
+    """
+    if is_classifier(model) and not hasattr(model, "predict_proba"):
+        return None
+    alone = on_one_thread(model)
+    fitted = IndicatorModel.of(alone, problem) if is_classifier(model) else alone
+    said, weight = np.zeros_like(problem.y), np.zeros(len(problem.y))
+    with one_thread():
+        for fold in problem.folds(problem.seed):
+            train, test = (problem.take(rows.astype(np.intp)) for rows in (fold.train, fold.test))
+            found = ask(fit_model(fitted, train, train.frame), test).y
+            if found.shape[1:] != said.shape[1:]:
+                return None
+            said[fold.test], weight[fold.test] = found, problem.weight[fold.test]
+    return explained_by_model(replace(problem.target, y=said), problem.target, weight)
 
 
 def fit_forest(model: Any, problem: Problem) -> Any:

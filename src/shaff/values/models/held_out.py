@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from shaff._util.seeds import draw_seed, seeded
 from shaff._util.typing import BoolArray, FloatArray
@@ -116,7 +117,14 @@ def model_output(model: Any, X: FloatArray) -> FloatArray:
 
 
 def fit_held_out(
-    estimator: Any, X: FloatArray, y: FloatArray, *, cv: Any = None, seed: int = 0
+    estimator: Any,
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    cv: Any = None,
+    seed: int = 0,
+    sample_weight: FloatArray | None = None,
+    row_groups: npt.NDArray[Any] | None = None,
 ) -> HeldOut:
     """Fit clones of an estimator so that every row has predictors that have not seen it.
 
@@ -132,6 +140,10 @@ def fit_held_out(
     cv : int, scikit-learn splitter or None
         None means five folds.
     seed : int
+    sample_weight : float array of shape (n_rows,) or None
+        Weights of the rows, for models of folds that take them.
+    row_groups : array of shape (n_rows,) or None
+        Rows of one group are in one fold.
 
     Examples
     --------
@@ -151,8 +163,16 @@ def fit_held_out(
         bags = forest_bags(model.fit(X, target), len(X))
         unseen = [np.flatnonzero(bag == 0).astype(np.int32) for bag in bags]
         return HeldOut(list(model.estimators_), unseen, len(X))
-    folds = make_folds(len(X), cv, random_state=seed, y=target)
-    models = [clone(model).fit(X[fold.train], target[fold.train]) for fold in folds]
+    folds = make_folds(len(X), cv, row_groups, seed, y=target)
+    takes = sample_weight is not None and has_fit_parameter(model, "sample_weight")
+    models = [
+        clone(model).fit(
+            X[fold.train],
+            target[fold.train],
+            **({"sample_weight": sample_weight[fold.train]} if takes else {}),  # type: ignore[index]
+        )
+        for fold in folds
+    ]
     return HeldOut(models, [fold.test.astype(np.int32) for fold in folds], len(X))
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray
@@ -14,6 +17,61 @@ from shaff.data.problem import Problem
 from shaff.trees.kinds import paper_forest, with_depth
 from shaff.values.means import MeanValues
 from shaff.values.models.held_out import fit_held_out
+
+# Models of scikit-learn that are fitted in no time, by module, and steps that may stand before
+# them: hundreds of subsets take some thousand fits.
+_QUICK = (
+    "sklearn.linear_model.",
+    "sklearn.discriminant_analysis",
+    "sklearn.naive_bayes",
+    "sklearn.neighbors.",
+    "sklearn.tree.",
+    "sklearn.dummy",
+)
+_STEPS = ("sklearn.preprocessing.", "sklearn.impute.")
+# Rows times columns up to which they are: twice as many take twice as long, and there is no end to
+# it.
+MAX_CELLS = 100_000
+
+
+def is_quickly_fitted(model: Any, problem: Problem) -> bool:
+    """Whether a model is fitted so quickly that each subset may have a fit of its own.
+
+    Linear models, discriminant analysis, naive Bayes, nearest neighbours and single trees of
+    scikit-learn are, alone or behind scalers and imputers, for columns of numbers and up to 100 000
+    entries. Models that choose settings by cross-validation are not, but for ridge regression; and
+    classifiers need probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LassoCV, Ridge
+    >>> from shaff.data.problem import Problem
+    >>> from shaff.values.models.retrained import is_quickly_fitted
+    >>> problem = Problem.of(np.eye(3), np.arange(3.0))
+    >>> is_quickly_fitted(Ridge(), problem), is_quickly_fitted(LassoCV(), problem)
+    (True, False)
+    """
+    *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    tells = not is_classifier(last) or hasattr(last, "predict_proba")
+    searches = type(last).__name__.endswith("CV") and not type(last).__name__.startswith("Ridge")
+    return (
+        problem.X.size <= MAX_CELLS
+        and not problem.categorical.any()
+        and _is_from(last, _QUICK)
+        and tells
+        and not searches
+        and all(_is_from(step, _STEPS) and not _is_by_hand(step) for step in before)
+    )
+
+
+def _is_from(model: Any, modules: tuple[str, ...]) -> bool:
+    return type(model).__module__.startswith(modules)
+
+
+def _is_by_hand(step: Any) -> bool:
+    """Whether a step may look for columns that a subset lacks, or cannot be sent to a process."""
+    return isinstance(step, FunctionTransformer)
 
 
 class RetrainedValues(MeanValues):
@@ -55,6 +113,7 @@ class RetrainedValues(MeanValues):
         super().__init__(problem)
         self.estimator = paper_forest() if estimator is None else estimator
         self.small_depth, self.cv = small_depth, problem.cv
+        self._weight, self._row_groups = problem.sample_weight, problem.row_groups
         self._seed = draw_seed(problem.seed)
 
     def _run(self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
@@ -69,7 +128,15 @@ class RetrainedValues(MeanValues):
         # Folds are the same for all subsets, so that their values are compared on equal terms.
         X = self.X[:, columns]
         estimator = self._estimator_for(int(columns.sum()))
-        held_out = fit_held_out(estimator, X, self.y, cv=self.cv, seed=self._seed)
+        held_out = fit_held_out(
+            estimator,
+            X,
+            self.y,
+            cv=self.cv,
+            seed=self._seed,
+            sample_weight=self._weight,
+            row_groups=self._row_groups,
+        )
         return held_out.predict(X, None if rows is None else rows[:, columns])
 
     def _estimator_for(self, n_columns: int) -> Any:

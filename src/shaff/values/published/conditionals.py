@@ -59,11 +59,22 @@ def conditional_gaussian(covariance: FloatArray, known: BoolArray) -> tuple[Floa
     >>> slope.round(6).tolist(), (root @ root.T).round(6).tolist()
     ([[0.6]], [[0.64]])
     """
-    cross = covariance[np.ix_(~known, known)]
-    slope = cross @ np.linalg.pinv(covariance[np.ix_(known, known)], hermitian=True)
-    left = covariance[np.ix_(~known, ~known)] - slope @ cross.T
+    # Of standardised columns: what counts as a copy, and what the draws are, has no units.
+    correlation, scale = _standardised(covariance)
+    cross = correlation[np.ix_(~known, known)]
+    slope = cross @ np.linalg.pinv(correlation[np.ix_(known, known)], hermitian=True)
+    left = correlation[np.ix_(~known, ~known)] - slope @ cross.T
     eigenvalues, vectors = np.linalg.eigh((left + left.T) / 2)
-    return slope, vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    unknown = scale[~known, None]
+    return slope * unknown / scale[known], root * unknown
+
+
+def _standardised(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Correlations, and the standard deviations, 1 for columns that do not vary."""
+    scale = np.sqrt(np.diag(covariance))
+    scale = np.where(scale > 0, scale, 1.0)
+    return covariance / scale / scale[:, None], scale
 
 
 class GaussianCompleter:
@@ -172,7 +183,7 @@ class EmpiricalCompleter:
         self, X: FloatArray, n_draws: int, bandwidth: float = 0.1, share: float = 0.95
     ) -> None:
         self.X, self.n_draws, self.bandwidth, self.share = X, min(n_draws, len(X)), bandwidth, share
-        self._covariance = np.atleast_2d(np.cov(X.T))
+        self._correlation, self._scale = _standardised(np.atleast_2d(np.cov(X.T)))
 
     def complete(
         self, points: FloatArray, known: BoolArray, own: RowIndex, rng: np.random.Generator
@@ -194,10 +205,10 @@ class EmpiricalCompleter:
 
     def _whitener(self, known: BoolArray) -> FloatArray:
         """Makes Euclidean distances of Mahalanobis ones, over the number of known columns."""
-        inverse = np.linalg.pinv(self._covariance[np.ix_(known, known)], hermitian=True)
+        inverse = np.linalg.pinv(self._correlation[np.ix_(known, known)], hermitian=True)
         eigenvalues, vectors = np.linalg.eigh(inverse)
-        scale = np.sqrt(np.maximum(eigenvalues, 0.0) / known.sum())
-        return np.asarray(vectors * scale)
+        length = np.sqrt(np.maximum(eigenvalues, 0.0) / known.sum())
+        return np.asarray(vectors * length / self._scale[known, None])
 
     def _nearest(
         self, points: FloatArray, train: FloatArray, own: RowIndex

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
 from shaff._util.seeds import seeded
-from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
 from shaff.errors import InputError
 from shaff.protocols import Game, LearnerFacts, ValueFunction, ValueSetting
 from shaff.trees.forest import Forest, read_forest
+from shaff.values.level_order import level_ranks, order_levels, ordered_rows
 
 # Name -> where it is, imported when it is used: a function of a problem.
 SYSTEMS = {
@@ -88,7 +86,7 @@ class PublishedValues(ValueSetting):
             game.values,
             self.values,
             forest=forest,
-            encode=partial(_ordered_rows, level_ranks(problem)),
+            encode=partial(ordered_rows, level_ranks(problem)),
             facts=LearnerFacts(
                 reference=self.reference, orders_levels=bool(problem.categorical.any())
             ),
@@ -116,47 +114,3 @@ def find_values(name: str) -> Callable[..., Any]:
     module, attribute = SYSTEMS[name].split(":")
     found: Callable[..., Any] = getattr(import_module(f"shaff.values.{module}"), attribute)
     return found
-
-
-def order_levels(problem: Problem) -> Problem:
-    """The problem with the codes of categories replaced by the rank of their mean y (of the first
-    output), as columns of numbers.
-
-    What ranger does with unordered factors (``respect.unordered.factors = "order"``), and the
-    paper with it: once, over all rows. The order has seen the rows that are evaluated later.
-
-    Examples
-    --------
-    >>> from shaff.data.problem import Problem
-    >>> from shaff.values.published.systems import order_levels
-    >>> problem = Problem.of([[0], [1], [2], [0]], [5, 1, 4, 5], categorical=[True])
-    >>> order_levels(problem).X.ravel().tolist()
-    [2.0, 0.0, 1.0, 2.0]
-    """
-    if not problem.categorical.any():
-        return problem
-    X = _ordered_rows(level_ranks(problem), problem.X)
-    numbers = np.zeros_like(problem.categorical)
-    return replace(problem, frame=X, table=replace(problem.table, X=X, categorical=numbers))
-
-
-def level_ranks(problem: Problem) -> dict[int, FloatArray]:
-    """Column of categories -> the rank of each code by its mean y; NaN for one that has no row."""
-    ranks = {}
-    for j in np.flatnonzero(problem.categorical):
-        present = ~np.isnan(problem.X[:, j])
-        known, codes = np.unique(problem.X[present, j].astype(np.intp), return_inverse=True)
-        means = np.bincount(codes, weights=problem.y[present, 0]) / np.bincount(codes)
-        rank_of = np.full(int(known.max(initial=-1)) + 1, np.nan)
-        rank_of[known] = np.argsort(np.argsort(means, kind="stable"))
-        ranks[int(j)] = rank_of
-    return ranks
-
-
-def _ordered_rows(ranks: Mapping[int, FloatArray], X: FloatArray) -> FloatArray:
-    """Rows with the ranks of their categories in the place of the codes."""
-    out = X.copy()
-    for j, rank_of in ranks.items():
-        present = ~np.isnan(X[:, j])
-        out[present, j] = rank_of[X[present, j].astype(np.intp)]
-    return out

@@ -221,14 +221,21 @@ def _distinct(rows: FloatArray, weight: FloatArray) -> tuple[IntpArray, FloatArr
 
 def find_theta(functions: list[FloatArray], y: FloatArray, weight: FloatArray) -> FloatArray:
     """Relevance of each column by the marginal likelihood of rows and a prior."""
+    by_prior = np.full(len(functions), np.exp(LOG_THETA))
     if len(y) < MIN_LIKELIHOOD_ROWS:
-        return np.full(len(functions), np.exp(LOG_THETA))
+        return by_prior
     likelihood = Likelihood([f @ f.T for f in functions], _clipped(y), weight / weight.mean())
     start = np.append(np.full(len(functions), LOG_THETA), LOG_NOISE)
     bounds = [(np.log(1e-6), np.log(1e2))] * len(functions) + [(np.log(1e-6), np.log(1e3))]
     options: Any = {"maxiter": MAX_STEPS, "ftol": 1e-5}
     function: Any = likelihood
-    found = minimize(function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    try:
+        found = minimize(
+            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+    except np.linalg.LinAlgError:
+        # Columns of few values repeat in many rows: with next to no noise nothing can be inverted.
+        return by_prior
     theta = np.exp(found.x[:-1])
     return np.asarray(np.maximum(theta, THETA_FLOOR * theta.max()))
 

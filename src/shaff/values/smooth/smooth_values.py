@@ -108,8 +108,8 @@ class SmoothValues:
     def values(self, subsets: Subsets, *, influences: bool = False) -> Values:
         """Evaluate each subset; the correction takes off what the noise of the fits adds."""
         residuals, noise = self.left_out(subsets)
-        errors, means = residuals**2, self._outcome.means_of(residuals)
-        return self._outcome.values(subsets, errors, influences, errors - noise, means)
+        means = self._outcome.means_of(residuals)
+        return self._outcome.evaluate(subsets, residuals, influences, [noise], means)
 
     def left_out(self, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
         """Residuals of the rows without themselves, shape (n_subsets, n_rows, n_outputs), and
