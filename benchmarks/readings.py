@@ -2,6 +2,7 @@
 
     python -m benchmarks.readings                          # Table 4: one draw of each experiment
     python -m benchmarks.readings words [--seeds 10] [--trees 500]
+    python -m benchmarks.readings words --paper-rows --trees 100 --only published ranger
 
 The first looks for readings of Table 4 that give the paper's errors where ours are far from them:
 for pIS/TreeSHAP the value of a subset changes, for pMC/Projected-RF the weights of the least
@@ -102,27 +103,40 @@ def words(n_trees):
     draws = {"n_draws": N_DRAWS, "paired_weights": "published"}
     ranger = RandomForestRegressor(n_trees, max_features="sqrt", min_samples_split=6)
     return {
-        "as published": {"estimator": forest},
-        "a set: each subset once": {"estimator": forest,
-                                    "design": ForestPaths(**draws, repeats="once")},
-        "weights of pairs": {"estimator": forest, "design": ForestPaths(N_DRAWS)},
-        "stop before a level": {"estimator": ForestValues(forest, error="plain", stop="level")},
-        "trees split down to single rows, cells of 5": {
-            "estimator": ForestValues(RandomForestRegressor(n_trees, max_features=1 / 3),
-                                      error="plain", min_node_size=5)},
-        "ranger's defaults: mtry = root of p, nodes of 6 are split": {
-            "estimator": ForestValues(ranger, error="plain", min_node_size=5)},
+        "published": {"estimator": forest},
+        "set": {"estimator": forest, "design": ForestPaths(**draws, repeats="once")},
+        "pairs": {"estimator": forest, "design": ForestPaths(N_DRAWS)},
+        "level": {"estimator": ForestValues(forest, error="plain", stop="level")},
+        "single": {"estimator": ForestValues(RandomForestRegressor(n_trees, max_features=1 / 3),
+                                             error="plain", min_node_size=5)},
+        "root": {"estimator": RandomForestRegressor(n_trees, max_features="sqrt",
+                                                    min_samples_leaf=5)},
+        "ranger": {"estimator": ForestValues(ranger, error="plain", min_node_size=5)},
     }  # fmt: skip
 
 
-def words_errors(n_trees, seeds):
+LABELS = {
+    "published": "as published",
+    "set": "a set: each subset once",
+    "pairs": "weights of pairs",
+    "level": "stop before a level",
+    "single": "trees split down to single rows, cells of 5",
+    "root": "mtry = root of p",
+    "ranger": "ranger's defaults: mtry = root of p, nodes of 6 are split",
+}
+ROWS, PAPER_ROWS = {"1a": 1000, "2": 2000}, {"1a": 3000, "2": 10_000}
+MAKE = {"1a": experiment_1a, "2": experiment_2}
+
+
+def words_errors(n_trees, seeds, rows, only):
     """Mean error and v(all) of each reading, on the same data."""
-    for name, make, n in (("1a", experiment_1a, 1000), ("2", experiment_2, 2000)):
-        for label, settings in words(n_trees).items():
-            found = [one_word(make(n, seed), settings, seed) for seed in range(seeds)]
+    for name, n in rows.items():
+        for label in only:
+            settings = words(n_trees)[label]
+            found = [one_word(MAKE[name](n, seed), settings, seed) for seed in range(seeds)]
             errors, explained = np.array(found).T
             spread = errors.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
-            yield name, n, label, errors.mean(), spread, explained.mean()
+            yield name, n, LABELS[label], errors.mean(), spread, explained.mean()
 
 
 def one_word(data, settings, seed):
@@ -132,9 +146,9 @@ def one_word(data, settings, seed):
     return np.abs(result.effects - data.effects).sum(), result.explained_variance
 
 
-def show_words(n_trees, seeds):
+def show_words(n_trees, seeds, rows, only):
     print("| experiment | rows | reading | error | v(all) |\n|---|---|---|---|---|")
-    for name, n, label, error, spread, explained in words_errors(n_trees, seeds):
+    for name, n, label, error, spread, explained in words_errors(n_trees, seeds, rows, only):
         print(f"| {name} | {n} | {label} | {error:.3f} ± {spread:.3f} | {explained:.3f} |",
               flush=True)  # fmt: skip
 
@@ -144,9 +158,12 @@ def main():
     parser.add_argument("part", nargs="?", choices=("table-4", "words"), default="table-4")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trees", type=int, default=500)
+    parser.add_argument("--paper-rows", action="store_true", help="3000 and 10 000 rows")
+    parser.add_argument("--only", nargs="+", choices=LABELS, default=list(LABELS))
     given = parser.parse_args()
     if given.part == "words":
-        show_words(given.trees, given.seeds)
+        rows = PAPER_ROWS if given.paper_rows else ROWS
+        show_words(given.trees, given.seeds, rows, given.only)
     else:
         show_table_4()
 

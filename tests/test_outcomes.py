@@ -215,7 +215,7 @@ def test_results_say_what_was_explained_and_keep_it(tmp_path):
     again = load_result(result.to_json())
     assert again.outcome_details == result.outcome_details
     assert again.variance_ratio == result.variance_ratio
-    assert json.loads(result.to_json())["format_version"] == 7
+    assert json.loads(result.to_json())["format_version"] == 8
     assert "0.5 weeks" in result.to_html(tmp_path / "r.html").read_text("utf-8")
     assert pickle.loads(pickle.dumps(estimator)).result_.effects.tolist() == result.effects.tolist()
     assert shaff.survival_outcome(weeks, time <= end, horizon=0.5, of="survival").description == (

@@ -50,8 +50,8 @@ def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> N
         raise InputError("One of the two has total Sobol indices, the other Shapley effects.")
     if not (other_outcome or a.target == b.target or None in (a.target, b.target)):
         raise InputError(
-            f"The first explains {a.target!r}, the second {b.target!r}. To compare them all the "
-            "same, set other_outcome=True (--other-outcome)."
+            f"a explains {a.target!r}, b {b.target!r}: to compare them all the same, set "
+            "other_outcome=True (--other-outcome)."
         )
 
 
