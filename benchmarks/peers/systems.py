@@ -290,7 +290,8 @@ def given_rest(
     draws = rng.multivariate_normal(np.zeros(p), correlation, size=OUTER)
     z = np.repeat(draws, INNER, axis=0)
     known = correlation[np.ix_(rest, rest)]
-    slope = np.linalg.solve(known, correlation[np.ix_(rest, free)]).T if len(rest) else None
+    # Copies of an input make this matrix singular.
+    slope = correlation[np.ix_(free, rest)] @ np.linalg.pinv(known) if len(rest) else None
     left = correlation[np.ix_(free, free)]
     if slope is not None:
         left = left - slope @ correlation[np.ix_(rest, free)]
