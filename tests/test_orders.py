@@ -214,6 +214,12 @@ def test_the_linear_game_of_a_layer_has_its_effects():
         assert own.effects.sum() == pytest.approx(ends[0] - ends[1], abs=1e-9)
 
 
+@pytest.mark.parametrize("layer", [{"bmi", "sex"}, pd.Index(["bmi", "sex"]), ("bmi", "sex")])
+def test_a_layer_is_any_collection(layer):
+    first = fitted([["age"], ["sex", "bmi"], ["pressure"]]).result_
+    np.testing.assert_array_equal(fitted(["age", layer, "pressure"]).effects_, first.effects)
+
+
 @pytest.mark.parametrize(
     ("order", "said"),
     [
@@ -224,6 +230,8 @@ def test_the_linear_game_of_a_layer_has_its_effects():
         ([["age", "sex"], ["bmi"], ["presure"]], "names 'presure', which is no input"),
         ([["age", "sex"], ["bmi"], [7]], "names 7, which is no input"),
         ("age", "order must be a list of layers"),
+        ({"age": ["bmi"], "bmi": ["age"]}, "order must be a list of layers"),
+        ({("age", "sex"), ("bmi", "pressure")}, "order must be a list of layers"),
         ([["age", "sex"], None], "Layer 2 of order is no list"),
     ],
 )

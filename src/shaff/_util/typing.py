@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -35,3 +35,16 @@ def is_whole(value: object) -> TypeGuard[int]:
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is a collection that is listed one by one: no text, no mapping.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.typing import is_list
+    >>> is_list({"a", "b"}), is_list(np.array([1])), is_list("ab"), is_list({"a": 1})
+    (True, True, False, False)
+    """
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)

@@ -71,5 +71,6 @@ def _one(X: Any, given: Any, argument: str) -> Any:
     return column(X, given, argument) if isinstance(given, str) else given
 
 
-def _columns(X: Any, names: list[str]) -> Any:
+def columns(X: Any, names: list[str]) -> Any:
+    """Return some columns of a frame, in this order."""
     return nw.from_native(X, eager_only=True).select(names).to_native()
