@@ -117,7 +117,7 @@ def test_shared_rows_enter_by_their_covariance():
 def test_several_outcomes_are_not_one():
     X, y = linear()
     both = ShapleyEffects("smooth", random_state=0).fit(X, np.column_stack([y, -y]))
-    with pytest.raises(InputError, match="a explains one outcome, b the outcomes '.*' together"):
+    with pytest.raises(InputError, match=r"a explains one outcome, b the outcomes '.*' together"):
         compare(fitted(), both)
 
 
