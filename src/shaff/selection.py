@@ -360,7 +360,12 @@ class MinimalSetSelector(_EffectsSelector):
             own = step.refit if is_refitted else step.v
             error = step.refit_error if is_refitted else step.error
         sentence = notes.minimal(
-            int(kept.sum()), len(kept), result.target_name, (own, explained), error
+            int(kept.sum()),
+            len(kept),
+            result.target_name,
+            (own, explained),
+            error,
+            result.measure,
         )
         return Selection(
             result.names,
