@@ -97,6 +97,15 @@ def test_columns_are_matched_by_name(found):
     np.testing.assert_array_equal(mixed.standard_errors, found.standard_errors)
 
 
+def test_a_constant_column_moves_nothing():
+    tables = [month(seed, 0.5 * seed).assign(place="here", level=3.7) for seed in (0, 1)]
+    found = explain_change(*tables, "wait", **QUICK)
+    constant = [found.names.index(name) for name in ("place", "level")]
+    assert (found.parts[constant] == 0).all()
+    assert (found.standard_errors[constant] == 0).all()
+    assert (found.p_values[constant] == 1).all()
+
+
 def test_a_warning_is_given_once():
     tables = [month(0).assign(place="here"), month(1).assign(place="there")]
     with pytest.warns(UserWarning, match="categories that were not there") as heard:

@@ -25,6 +25,10 @@ from shaff.fitting.progress import progress_bar
 from shaff.results.change import Change
 
 
+# Share of the largest outcome that sums of as many numbers as there are rows are off by, at most.
+_ROUNDING = 1e-12
+
+
 class _OutcomeTable(NamedTuple):
     """Inputs and outcome of one of the two."""
 
@@ -123,9 +127,14 @@ def _divide(
         local = ShapleyEffects(**settings).fit(*table).explain(other.X)
         moved.append(local.values.mean(axis=0))
         notes += [note for note in local.notes if note not in notes]
-    parts = (moved[0] - moved[1]) / 2
+    parts = _without_rounding((moved[0] - moved[1]) / 2, before.y)
     rest = after.y.mean() - before.y.mean() - parts.sum()
     return local.names, np.append(parts, rest), tuple(notes)
+
+
+def _without_rounding(parts: FloatArray, y: FloatArray) -> FloatArray:
+    """Parts with 0 in the place of rounding errors: a column that is constant moves nothing."""
+    return np.where(np.abs(parts) < _ROUNDING * np.abs(y).max(), 0.0, parts)
 
 
 @contextmanager
