@@ -97,6 +97,14 @@ def test_columns_are_matched_by_name(found):
     np.testing.assert_array_equal(mixed.standard_errors, found.standard_errors)
 
 
+def test_names_of_columns_need_not_be_text(found):
+    tables = [month(0), month(1, 1.0, 0.5)]
+    outcomes = [table.pop("wait") for table in tables]
+    before, after = (table.set_axis([2, 0, 1], axis=1) for table in tables)
+    same = explain_change(before, after[[0, 1, 2]], outcomes, **QUICK)
+    np.testing.assert_array_equal(same.estimates, found.estimates)
+
+
 def test_a_constant_column_moves_nothing():
     tables = [month(seed, 0.5 * seed).assign(place="here", level=3.7) for seed in (0, 1)]
     found = explain_change(*tables, "wait", **QUICK)

@@ -214,8 +214,10 @@ def test_the_linear_game_of_a_layer_has_its_effects():
         assert own.effects.sum() == pytest.approx(ends[0] - ends[1], abs=1e-9)
 
 
-@pytest.mark.parametrize("layer", [{"bmi", "sex"}, pd.Index(["bmi", "sex"]), ("bmi", "sex")])
-def test_a_layer_is_any_collection(layer):
+@pytest.mark.parametrize(
+    "layer", [pd.Index(["bmi", "sex"]), np.array(["bmi", "sex"]), ("bmi", "sex")]
+)
+def test_a_layer_is_any_list(layer):
     first = fitted([["age"], ["sex", "bmi"], ["pressure"]]).result_
     np.testing.assert_array_equal(fitted(["age", layer, "pressure"]).effects_, first.effects)
 
@@ -233,6 +235,8 @@ def test_a_layer_is_any_collection(layer):
         ({"age": ["bmi"], "bmi": ["age"]}, "order must be a list of layers"),
         ({("age", "sex"), ("bmi", "pressure")}, "order must be a list of layers"),
         ([["age", "sex"], None], "Layer 2 of order is no list"),
+        ([["age"], {"bmi", "sex"}, ["pressure"]], "Layer 2 of order is no list"),
+        ([["age"], iter(["bmi", "sex"]), ["pressure"]], "Layer 2 of order is no list"),
     ],
 )
 def test_a_wrong_order_is_one_sentence(order, said):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -37,14 +37,15 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_list(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value is a collection that is listed one by one: no text, no mapping.
+def is_list(value: object) -> TypeGuard[Collection[Any]]:
+    """Whether a value lists others in an order, again and again: no text, mapping, set or iterator.
 
     Examples
     --------
     >>> import numpy as np
     >>> from shaff._util.typing import is_list
-    >>> is_list({"a", "b"}), is_list(np.array([1])), is_list("ab"), is_list({"a": 1})
+    >>> is_list(("a", "b")), is_list(np.array([1])), is_list("ab"), is_list({"a": 1})
     (True, True, False, False)
     """
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    is_single = getattr(value, "ndim", 1) == 0 or isinstance(value, str | bytes)
+    return isinstance(value, Collection) and not (is_single or isinstance(value, Mapping | Set))

@@ -7,7 +7,7 @@ the layers follow each other, or those in which the members of a group stay toge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -250,7 +250,7 @@ class _Inputs:
 
 
 def _read_order(order: Any, inputs: _Inputs) -> IntpArray:
-    if not is_list(order) or isinstance(order, Set):
+    if not is_list(order):
         raise InputTypeError('order must be a list of layers, such as [["age", "sex"], ["bmi"]].')
     codes = np.full(len(inputs.names), -1, dtype=np.intp)
     for place, layer in enumerate(order):
