@@ -24,7 +24,6 @@ from shaff.estimator import ShapleyEffects
 from shaff.fitting.progress import progress_bar
 from shaff.results.change import Change
 
-
 # Share of the largest outcome that sums of as many numbers as there are rows are off by, at most.
 _ROUNDING = 1e-12
 
