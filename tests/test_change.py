@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from benchmarks.change import truth
-from shaff import Change, ShapleyEffects, explain_change, load_result
+from shaff import Change, ShapleyEffects, explain_change, load_result, rate
 from shaff.errors import InputError
 from shaff.fitting.fitted_game import as_played
 from shaff.subsets import Subsets
@@ -89,6 +89,38 @@ def test_the_share_of_a_class_is_a_mean(found):
     assert by_class.means[0] == np.mean(labels[0] == "short")
 
 
+def test_columns_are_matched_by_name(found):
+    after = month(1, 1.0, 0.5)
+    mixed = explain_change(month(0), after[["rain", "wait", "calls", "staff"]], "wait", **QUICK)
+    assert mixed.names == found.names
+    np.testing.assert_array_equal(mixed.estimates, found.estimates)
+    np.testing.assert_array_equal(mixed.standard_errors, found.standard_errors)
+
+
+def test_names_of_columns_need_not_be_text(found):
+    tables = [month(0), month(1, 1.0, 0.5)]
+    outcomes = [table.pop("wait") for table in tables]
+    before, after = (table.set_axis([2, 0, 1], axis=1) for table in tables)
+    same = explain_change(before, after[[0, 1, 2]], outcomes, **QUICK)
+    np.testing.assert_array_equal(same.estimates, found.estimates)
+
+
+def test_a_constant_column_moves_nothing():
+    tables = [month(seed, 0.5 * seed).assign(place="here", level=3.7) for seed in (0, 1)]
+    found = explain_change(*tables, "wait", **QUICK)
+    constant = [found.names.index(name) for name in ("place", "level")]
+    assert (found.parts[constant] == 0).all()
+    assert (found.standard_errors[constant] == 0).all()
+    assert (found.p_values[constant] == 1).all()
+
+
+def test_a_warning_is_given_once():
+    tables = [month(0).assign(place="here"), month(1).assign(place="there")]
+    with pytest.warns(UserWarning, match="categories that were not there") as heard:
+        explain_change(*tables, "wait", **QUICK)
+    assert len(heard) == 1
+
+
 def test_any_frame_will_do(found, tmp_path):
     tables = [pl.from_pandas(month(0)), pl.from_pandas(month(1, 1.0, 0.5))]
     same = explain_change(*tables, "wait", **QUICK)
@@ -128,7 +160,12 @@ def test_the_known_parts_of_the_benchmark_are_right():
         ({"y": (np.full(150, np.nan), np.zeros(150))}, "finite number"),
         ({"y": (["a", "b", "c"] * 50, ["a"] * 150)}, "two classes, not 3"),
         ({"before": month(0, n=19)}, "before has 19 rows; its halves need at least 10"),
+        ({"y": (["a", None, "b"] * 50, ["a"] * 150)}, "missing values"),
+        ({"y": (rate(np.ones(150), np.arange(1, 151)),) * 2}, "y has weights"),
         ({"n_splits": 1}, "at least 2"),
+        ({"n_splits": np.float64(2)}, "at least 2"),
+        ({"labels": ("a", "a")}, "pair of different names"),
+        ({"labels": None}, "pair of different names"),
     ],
 )
 def test_bad_input_ends_in_a_sentence(change, match):

@@ -234,9 +234,16 @@ def test_saved_results_are_compared(run, fails, asked, tmp_path):
     assert "50 % interval" in narrow
     assert "there is no file no.json" in fails("compare", "then.json", "no.json")
     assert "compare takes effects" in fails("compare", "then.json", "c.json")
-    assert "--labels: give two names" in fails("compare", "then.json", "now.json", "--labels", "A")
+    assert "--labels: give two different names" in fails(
+        "compare", "then.json", "now.json", "--labels", "A"
+    )
     assert "no level" in fails("compare", "then.json", "now.json", "--level", "95")
-    assert "different names" in fails("compare", "then.json", "then.json")
+    assert "then.json is given twice" in fails("compare", "then.json", "then.json")
+    assert "two different names" in fails("compare", "then.json", "now.json", "--labels", "A,A")
+    assert "'x' is not one of" in (
+        said := fails("compare", "then.json", "now.json", "--units", "x")
+    )
+    assert "Value error" not in said
     assert "is what is to be read" in fails("compare", "then.json", "now.json", "--csv", "now.json")
 
 

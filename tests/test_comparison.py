@@ -114,6 +114,13 @@ def test_shared_rows_enter_by_their_covariance():
     np.testing.assert_allclose(found.standard_errors, expected, rtol=1e-5)
 
 
+def test_several_outcomes_are_not_one():
+    X, y = linear()
+    both = ShapleyEffects("smooth", random_state=0).fit(X, np.column_stack([y, -y]))
+    with pytest.raises(InputError, match=r"a explains one outcome, b the outcomes '.*' together"):
+        compare(fitted(), both)
+
+
 def test_bad_questions_are_answered_in_a_sentence():
     est, short = fitted(), fitted(n=200)
     with pytest.raises(InputTypeError, match="a is neither"):
@@ -130,6 +137,13 @@ def test_bad_questions_are_answered_in_a_sentence():
         compare(est, short).to_frame(units="sd")
     with pytest.raises(InputError, match="different names"):
         compare(est, short, labels=("x", "x"))
+    with pytest.raises(InputError, match="labels=None: give a pair"):
+        compare(est, short, labels=None)
+    with pytest.raises(InputError, match="level must lie between 0 and 1, got 'most'"):
+        compare(est, short).confidence_interval("most")
+    for labels in ((range(300),), 5):
+        with pytest.raises(InputTypeError, match="row_labels must be a pair"):
+            compare(est, short, row_labels=labels)
     with pytest.raises(InputError, match="not both"):
         compare(est, short, same_rows=True, row_labels=(range(300), range(200)))
     with pytest.raises(InputError, match="a was fitted on 300 rows"):

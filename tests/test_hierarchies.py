@@ -15,7 +15,7 @@ from benchmarks.games import random_game
 from shaff import ShapleyEffects, load_result, solve_game
 from shaff.cli import main
 from shaff.designs.exhaustive import ExhaustiveDesign
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 from shaff.gaussian_process.kernel import OddKernel, Points
 from shaff.gaussian_process.owen_kernel import OwenKernel
 from shaff.show.report import render
@@ -158,7 +158,11 @@ def test_interactions_are_those_of_the_inputs():
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        ({"home": {"size": ["area"], "place": ["area"]}}, "'area' is in two groups"),
+        (
+            {"home": {"size": ["area"], "place": ["area"]}},
+            "'area' is in two groups, 'size' and 'place'",
+        ),
+        ({"home": {"size": ["area", "area"]}}, "'area' is twice in the group 'size'"),
         ({"home": {"size": ["area"]}, "more": {"size": ["x"]}}, "Two groups are named 'size'"),
         ({"home": {}, "more": {"size": ["x"]}}, "'home' has no groups"),
         ({"home": {"size": []}}, "'size' has no columns"),
@@ -179,6 +183,18 @@ def test_players_of_wrong_groups_are_one_sentence():
         solve_game(game, 3, groups=[[0, 1], [1]])
     with pytest.raises(InputError, match="players are 0 to 2"):
         solve_game(game, 3, groups=[[0, 3]])
+    with pytest.raises(InputError, match=r"groups\[1\] is empty"):
+        solve_game(game, 3, groups=[[0], []])
+    for groups in (5, [0, 1], {"a": [0, 1]}):
+        with pytest.raises(InputTypeError, match="groups must be a list of lists of players"):
+            solve_game(game, 3, groups=groups)
+
+
+@pytest.mark.parametrize("word", ["home::=area", "::size=area", "a::b::size=area", "home::size"])
+def test_a_group_on_the_command_line_has_one_upper_group(word, tmp_path, capsys):
+    houses()[0].to_csv(tmp_path / "t.csv", index=False)
+    assert run(["explain", str(tmp_path / "t.csv"), "--target", "year", "--group", word]) == 2
+    assert f"--group: write {word!r} as" in capsys.readouterr().err
 
 
 def test_the_hierarchy_is_seen_everywhere(tmp_path):

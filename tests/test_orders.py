@@ -215,6 +215,14 @@ def test_the_linear_game_of_a_layer_has_its_effects():
 
 
 @pytest.mark.parametrize(
+    "layer", [pd.Index(["bmi", "sex"]), np.array(["bmi", "sex"]), ("bmi", "sex")]
+)
+def test_a_layer_is_any_list(layer):
+    first = fitted([["age"], ["sex", "bmi"], ["pressure"]]).result_
+    np.testing.assert_array_equal(fitted(["age", layer, "pressure"]).effects_, first.effects)
+
+
+@pytest.mark.parametrize(
     ("order", "said"),
     [
         ([["age", "sex"], ["bmi", "age"], ["pressure"]], "'age' in layer 1 and in layer 2"),
@@ -224,7 +232,11 @@ def test_the_linear_game_of_a_layer_has_its_effects():
         ([["age", "sex"], ["bmi"], ["presure"]], "names 'presure', which is no input"),
         ([["age", "sex"], ["bmi"], [7]], "names 7, which is no input"),
         ("age", "order must be a list of layers"),
+        ({"age": ["bmi"], "bmi": ["age"]}, "order must be a list of layers"),
+        ({("age", "sex"), ("bmi", "pressure")}, "order must be a list of layers"),
         ([["age", "sex"], None], "Layer 2 of order is no list"),
+        ([["age"], {"bmi", "sex"}, ["pressure"]], "Layer 2 of order is no list"),
+        ([["age"], iter(["bmi", "sex"]), ["pressure"]], "Layer 2 of order is no list"),
     ],
 )
 def test_a_wrong_order_is_one_sentence(order, said):

@@ -14,7 +14,7 @@ import shaff
 from shaff import ShapleyEffects, load_result
 from shaff.cli import main
 from shaff.data.outcome import VarianceUnit
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 from shaff.outcomes.censoring import censoring_weights
 from shaff.outcomes.kaplan_meier import Curve
 from shaff.protocols import Values
@@ -318,6 +318,22 @@ TIME, EVENT = [1.0, 2.0, 3.0, 4.0], [1, 0, 1, 0]
         ((TIME, EVENT), {"horizon": 3.5}, "horizon of 3.5 is beyond the last event, at 3"),
         ((TIME, EVENT), {"horizon": 0.5}, "No event comes before the horizon of 0.5"),
         ((TIME, EVENT), {"horizon": -1}, "horizon must be a positive time"),
+        ((TIME, EVENT), {"horizon": "3"}, "horizon must be a number, not '3'"),
+        ((TIME, EVENT), {"horizon": [3]}, r"horizon must be a number, not \[3\]"),
+        ((TIME, EVENT), {"horizon": True}, "horizon must be a number, not True"),
+        (
+            ([1.0, 2.0, 1 / 0.3, 4.0], EVENT),
+            {"horizon": 3.33334},
+            "last event, at 3.33333333333333",
+        ),
+        ((None, EVENT), {}, "time must hold one number per row"),
+        ((4.0, EVENT), {}, "time must hold one number per row"),
+        (
+            (pd.Series(list("abcd"), name="week"), EVENT),
+            {},
+            r"time \('week'\) must hold one number",
+        ),
+        ((TIME, pd.Series([1, 2, 1, 0], name="died")), {}, r"event \('died'\) must hold 0 and 1"),
         (([-1.0, 2.0, 3.0, 4.0], EVENT), {}, "time is negative in 1 row"),
         ((TIME, [1, 2, 1, 0]), {}, "event must hold 0 and 1, or False and True: got 2"),
         ((TIME, ["yes", "no", "yes", "no"]), {}, "event must hold 0 and 1"),
@@ -329,11 +345,16 @@ TIME, EVENT = [1.0, 2.0, 3.0, 4.0], [1, 0, 1, 0]
         ((TIME, EVENT), {"of": "survival"}, "needs a horizon"),
         ((TIME, EVENT), {"censoring": "random"}, 'censoring must be "independent"'),
         ((TIME, EVENT), {"censoring": np.zeros((3, 1))}, "censoring has 3 rows, time has 4"),
+        ((TIME, EVENT), {"censoring": None}, 'censoring must be "independent"'),
+        ((TIME, EVENT), {"censoring": 5}, "censoring must be a table of inputs"),
+        ((TIME, EVENT), {"censoring": TIME}, "censoring must be a table of inputs"),
+        ((TIME, EVENT), {"censoring": [["a"]] * 4}, "censoring must be a table of inputs"),
+        ((TIME, EVENT), {"censoring": np.ones((4, 2))}, "No column of censoring varies"),
         (([], []), {}, "time has no rows"),
     ],
 )
 def test_survival_refuses_in_one_sentence(arguments, options, message):
-    with pytest.raises(InputError, match=message) as found:
+    with pytest.raises((InputError, InputTypeError), match=message) as found:
         shaff.survival_outcome(*arguments, **options)
     assert "\n" not in str(found.value)
 
@@ -346,7 +367,12 @@ def test_survival_refuses_in_one_sentence(arguments, options, message):
         (lambda: shaff.exceeds(TIME), "needs a limit or a quantile"),
         (lambda: shaff.exceeds(TIME, 1.0, quantile=0.5), "needs a limit or a quantile"),
         (lambda: shaff.exceeds(TIME, quantile=9), "quantile must lie between 0 and 1"),
+        (lambda: shaff.exceeds(TIME, quantile="0.9"), "quantile must be a number, not '0.9'"),
         (lambda: shaff.exceeds(TIME, np.inf), "limit must be a finite number"),
+        (lambda: shaff.exceeds(TIME, "3"), "limit must be a number, not '3'"),
+        (lambda: shaff.exceeds(TIME, np.ones(2)), "limit must be a number, not array"),
+        (lambda: shaff.exceeds(5.0, 3), "y must hold one number per row"),
+        (lambda: shaff.rate([1, 2], 2.0), "exposure must hold one number per row"),
         (lambda: shaff.exceeds([], 1.0), "y has no rows"),
         (lambda: shaff.rate([1, 2], [1.0, 0.0]), "exposure is 0 or less in 1 row"),
         (lambda: shaff.rate([1, -2], [1.0, 1.0]), "counts is negative in 1 row"),
@@ -356,7 +382,7 @@ def test_survival_refuses_in_one_sentence(arguments, options, message):
     ],
 )
 def test_others_refuse_in_one_sentence(call, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises((InputError, InputTypeError), match=message):
         call()
 
 

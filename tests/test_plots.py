@@ -267,6 +267,10 @@ def test_groups_unfold_in_the_label():
         ("blood", "age"), np.array([0.3, 0.1]), members={"blood": ("sugar", "pressure")}
     )
     assert labels(display.plot().ax_) == ["blood (sugar, pressure)", "age"]
+    long = EffectsDisplay(
+        ("blood", "age"), np.array([0.3, 0.1]), members={"blood": ("sugar per litre " * 3,)}
+    )
+    assert labels(long.plot().ax_) == ["blood (1 column)", "age"]
 
 
 ALL = {

@@ -25,6 +25,7 @@ from shaff.fitting.refit import refit
 from shaff.fitting.smallest_set import SetSearch, Step, Yardstick, smallest
 from shaff.gaussian_process.value_model import ValueModel
 from shaff.protocols import Values
+from shaff.show.plots import PathDisplay
 from shaff.subsets import Subsets
 from shaff.uncertainty.inference import false_discovery_p_values
 
@@ -360,7 +361,9 @@ def test_a_selector_that_keeps_nothing_says_so(selector):
         (AllRelevantSelector(alpha=0), "alpha must lie between 0 and 1, got 0."),
         (AllRelevantSelector(alpha="few"), "alpha must lie between 0 and 1, got 'few'."),
         (AllRelevantSelector(adjust="bonferroni"), 'unknown: use "holm" or "fdr"'),
+        (AllRelevantSelector(adjust=["holm"]), 'unknown: use "holm" or "fdr"'),
         (MinimalSetSelector(tolerance="2se"), 'must be "1se" or a loss'),
+        (MinimalSetSelector(tolerance=np.array([0.1, 0.2])), 'must be "1se" or a loss'),
         (MinimalSetSelector(tolerance=-0.1), "got -0.1"),
         (MinimalSetSelector(tolerance=1), "from 0 to below 1"),
         (MinimalSetSelector(LinearRegression()), "effects must be a ShapleyEffects or None"),
@@ -369,6 +372,34 @@ def test_a_selector_that_keeps_nothing_says_so(selector):
 def test_wrong_settings_are_one_sentence(selector, message):
     with pytest.raises((InputError, InputTypeError), match=message):
         selector.fit(np.eye(4), np.arange(4))
+
+
+def test_the_sentence_says_what_is_explained(table):
+    X, dear = table[["a", "b", "idle"]], np.where(table["price"] > 1, "dear", "cheap")
+    effects = ShapleyEffects("smooth", loss="log_loss", random_state=0)
+    found = MinimalSetSelector(effects).fit(X, dear)
+    assert "of its deviance (log_loss) on held-out rows" in found.sentence_
+    assert "variance" not in found.sentence_
+
+
+def test_a_long_path_has_upright_words():
+    names = tuple(f"input {j}" for j in range(40))
+    for shown, rotation in ((20, 45), (40, 90)):
+        path = PathDisplay(np.linspace(0, 0.5, 41), np.full(41, 0.01), np.full(41, np.nan),
+                           ("", *names), 3, 0.5)  # fmt: skip
+        words = path.plot(max_inputs=shown).ax_.get_xticklabels()
+        assert len(words) == shown + 1
+        assert {word.get_rotation() for word in words} == {rotation}
+
+
+def test_the_legend_hides_no_point_where_nothing_is_explained():
+    v = np.array([0.0, -0.02, -0.04, -0.06, -0.1])
+    nothing = PathDisplay(v, np.full(5, 0.01), np.full(5, np.nan), ("", *"abcd"), 0, -0.1)
+    display = nothing.plot()
+    display.figure_.canvas.draw()
+    covered = display.ax_.get_legend().get_window_extent()
+    points = display.ax_.transData.transform(np.column_stack([np.arange(5), v]))
+    assert not any(covered.contains(*point) for point in points)
 
 
 def test_tests_need_p_values(table):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
+from shaff._util.labels import two_labels
+from shaff._util.missing import is_missing
 from shaff._util.seeds import draw_seed
-from shaff._util.typing import FloatArray, IntpArray
+from shaff._util.typing import FloatArray, IntpArray, is_whole
+from shaff._util.warn import warn
 from shaff._util.words import listed
-from shaff.data.named import column, column_names, without_columns
+from shaff.data.named import column, column_names, columns, without_columns
+from shaff.data.outcome import DerivedOutcome
 from shaff.data.table import MIN_ROWS, collected, is_frame, library_of, take_rows
 from shaff.errors import InputError
 from shaff.estimator import ShapleyEffects
 from shaff.fitting.progress import progress_bar
 from shaff.results.change import Change
+
+# Share of the largest outcome that sums of as many numbers as there are rows are off by, at most.
+_ROUNDING = 1e-12
 
 
 class _OutcomeTable(NamedTuple):
@@ -77,16 +86,18 @@ def explain_change(
     >>> bool(abs(found.parts[0] - 1) < 0.2), bool(abs(found.mechanism - 0.5) < 0.1)
     (True, True)
     """
-    if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < 2:
+    if not is_whole(n_splits) or n_splits < 2:
         raise InputError(f"n_splits={n_splits!r}: give a whole number of at least 2.")
+    said = two_labels(labels)
     tables = _read_tables(collected(before), collected(after), y)
     seed = settings.get("random_state")
     whole = int(seed) if isinstance(seed, int | np.integer) else draw_seed(seed)
     verbose = settings.pop("verbose", 0)
     settings["random_state"] = whole
-    names, parts, notes = _divide(*tables, settings)
-    with progress_bar(verbose, "Explaining") as progress:
-        halves = []
+    with _each_once():
+        names, parts, notes = _divide(*tables, settings)
+    halves = []
+    with progress_bar(verbose, "Explaining") as progress, _quiet():
         for one, other in _splits(tables, n_splits, whole):
             halves.append(0.5 * (_divide(*other, settings)[1] - _divide(*one, settings)[1]))
             progress.update(len(halves), n_splits)
@@ -97,9 +108,9 @@ def explain_change(
         means=np.array([table.y.mean() for table in tables]),
         # Two halves differ by twice the error of the whole.
         covariance=np.mean([np.outer(half, half) for half in halves], axis=0),
-        n_splits=n_splits,
+        n_splits=int(n_splits),
         n_rows=(len(tables[0].y), len(tables[1].y)),
-        labels=labels,
+        labels=said,
         target=y if isinstance(y, str) else None,
         notes=notes,
         library=library_of(before) if is_frame(before) else None,
@@ -115,9 +126,31 @@ def _divide(
         local = ShapleyEffects(**settings).fit(*table).explain(other.X)
         moved.append(local.values.mean(axis=0))
         notes += [note for note in local.notes if note not in notes]
-    parts = (moved[0] - moved[1]) / 2
+    parts = _without_rounding((moved[0] - moved[1]) / 2, before.y)
     rest = after.y.mean() - before.y.mean() - parts.sum()
     return local.names, np.append(parts, rest), tuple(notes)
+
+
+def _without_rounding(parts: FloatArray, y: FloatArray) -> FloatArray:
+    """Parts with 0 in the place of rounding errors: a column that is constant moves nothing."""
+    return np.where(np.abs(parts) < _ROUNDING * np.abs(y).max(), 0.0, parts)
+
+
+@contextmanager
+def _each_once() -> Iterator[None]:
+    """Give each warning of several fits once."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for heard in {str(one.message): one.message for one in caught}.values():
+        warn(heard)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Give no warnings of halves: those of the whole tables have been given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def _splits(
@@ -136,11 +169,13 @@ def _splits(
 
 def _read_tables(before: Any, after: Any, y: Any) -> tuple[_OutcomeTable, _OutcomeTable]:
     _check_columns(before, after)
+    if is_frame(before):  # by name, whatever the order of the columns
+        after = columns(after, column_names(before))
     if isinstance(y, str):
         outcomes = [column(X, y, "y") for X in (before, after)]
         before, after = (without_columns(X, {y}) for X in (before, after))
     elif isinstance(y, list | tuple) and len(y) == 2:
-        outcomes = list(y)
+        outcomes = [_unweighted(outcome) for outcome in y]
     else:
         raise InputError("y must be the name of a column, or a pair of arrays.")
     numbers = _numbers([_plain(outcome) for outcome in outcomes])
@@ -148,6 +183,15 @@ def _read_tables(before: Any, after: Any, y: Any) -> tuple[_OutcomeTable, _Outco
     for table, name in zip(tables, ("before", "after"), strict=True):
         _check_rows(table, name)
     return tables  # type: ignore[return-value]
+
+
+def _unweighted(outcome: Any) -> Any:
+    if isinstance(outcome, DerivedOutcome) and outcome.weights is not None:
+        raise InputError(
+            "y has weights, and explain_change counts all rows alike: pass y.values for the change "
+            "of the plain mean."
+        )
+    return outcome
 
 
 def _check_columns(before: Any, after: Any) -> None:
@@ -183,6 +227,8 @@ def _numbers(outcomes: list[Any]) -> list[FloatArray]:
         if not all(n.ndim == 1 and np.isfinite(n).all() for n in numbers):
             raise InputError("y must hold one finite number per row.")
         return numbers
+    if any(is_missing(label) for o in outcomes for label in o.tolist()):
+        raise InputError("y has missing values: drop those rows.")
     classes = sorted({str(label) for o in outcomes for label in o.tolist()})
     if len(classes) != 2:
         raise InputError(f"y must hold numbers or two classes, not {len(classes)} classes.")

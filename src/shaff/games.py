@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shaff._util.seeds import draw_seed
-from shaff._util.typing import BoolArray, FloatArray, RandomState, is_whole
+from shaff._util.typing import BoolArray, FloatArray, RandomState, is_list, is_whole
 from shaff._util.words import counted
 from shaff.data.structure import Order, Structure, read_structure
 from shaff.designs.gaussian_process import GaussianProcess, GaussianProcessDesign
@@ -150,9 +151,9 @@ def _structure(
     return read_structure(order, upper, players, names, names)
 
 
-def _upper(groups: Sequence[Sequence[int]], n_players: int) -> dict[str, str]:
+def _upper(groups: Any, n_players: int) -> dict[str, str]:
     upper: dict[str, str] = {}
-    for number, group in enumerate(groups):
+    for number, group in enumerate(_group_lists(groups)):
         for player in group:
             if not is_whole(player) or not 0 <= player < n_players:
                 raise InputError(f"groups names {player!r}: players are 0 to {n_players - 1}.")
@@ -160,6 +161,16 @@ def _upper(groups: Sequence[Sequence[int]], n_players: int) -> dict[str, str]:
                 raise InputError(f"groups names player {player} twice.")
             upper[str(player)] = f"group {number}"
     return upper
+
+
+def _group_lists(groups: Any) -> list[list[Any]]:
+    """The groups as lists, none of which is empty."""
+    if not is_list(groups) or not all(map(is_list, groups)):
+        raise InputTypeError("groups must be a list of lists of players, such as [[0, 1], [2, 3]].")
+    found = [list(group) for group in groups]
+    if not all(found):
+        raise InputError(f"groups[{found.index([])}] is empty: name players in it.")
+    return found
 
 
 class _CountedGame:

@@ -206,7 +206,7 @@ class AllRelevantSelector(_EffectsSelector):
     def _check_settings(self) -> None:
         if not isinstance(self.alpha, Real) or not 0 < self.alpha < 1:
             raise InputError(f"alpha must lie between 0 and 1, got {self.alpha!r}.")
-        if self.adjust not in ADJUSTMENTS:
+        if not isinstance(self.adjust, str) or self.adjust not in ADJUSTMENTS:
             raise InputError(f'adjust={self.adjust!r} is unknown: use "holm" or "fdr".')
 
     def _select(self, fitted: ShapleyEffects) -> Selection:
@@ -317,7 +317,7 @@ class MinimalSetSelector(_EffectsSelector):
         return drawn
 
     def _check_settings(self) -> None:
-        if self.tolerance == ONE_ERROR:
+        if isinstance(self.tolerance, str) and self.tolerance == ONE_ERROR:
             return
         if not isinstance(self.tolerance, Real) or not 0 <= self.tolerance < 1:
             raise InputError(
@@ -360,7 +360,12 @@ class MinimalSetSelector(_EffectsSelector):
             own = step.refit if is_refitted else step.v
             error = step.refit_error if is_refitted else step.error
         sentence = notes.minimal(
-            int(kept.sum()), len(kept), result.target_name, (own, explained), error
+            int(kept.sum()),
+            len(kept),
+            result.target_name,
+            (own, explained),
+            error,
+            result.measure,
         )
         return Selection(
             result.names,

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.numbers import unmasked
-from shaff._util.typing import IntpArray
+from shaff._util.typing import IntpArray, is_list
+from shaff.errors import InputError
 
 
 def text_of(label: Any) -> str:
@@ -21,6 +22,21 @@ def text_of(label: Any) -> str:
     ('1', 'a', '\\\\xff')
     """
     return label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else str(label)
+
+
+def two_labels(labels: Any) -> tuple[str, str]:
+    """Return what two things are called: two different names.
+
+    Examples
+    --------
+    >>> from shaff._util.labels import two_labels
+    >>> two_labels((2023, 2024))
+    ('2023', '2024')
+    """
+    said = tuple(map(text_of, labels)) if is_list(labels) else ()
+    if len(said) != 2 or said[0] == said[1]:
+        raise InputError(f"labels={labels!r}: give a pair of different names.")
+    return said[0], said[1]
 
 
 def label_array(labels: Any) -> npt.NDArray[Any]:

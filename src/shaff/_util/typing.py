@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -35,3 +35,17 @@ def is_whole(value: object) -> TypeGuard[int]:
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_list(value: object) -> TypeGuard[Collection[Any]]:
+    """Whether a value lists others in an order, again and again: no text, mapping, set or iterator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shaff._util.typing import is_list
+    >>> is_list(("a", "b")), is_list(np.array([1])), is_list("ab"), is_list({"a": 1})
+    (True, True, False, False)
+    """
+    is_single = getattr(value, "ndim", 1) == 0 or isinstance(value, str | bytes)
+    return isinstance(value, Collection) and not (is_single or isinstance(value, Mapping | Set))

@@ -93,7 +93,8 @@ def _run(words: list[str]) -> int:
     try:
         return int(app(args=words, prog_name="shaff", standalone_mode=False, obj=words) or 0)
     except UsageError as error:
-        return _fail(error.format_message())
+        # As some versions of typer begin what an option says of its value.
+        return _fail(error.format_message().replace("Value error, ", ""))
     except Abort:
         return INTERRUPTED
 

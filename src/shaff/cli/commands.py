@@ -264,10 +264,21 @@ def compare(
 
 def _labels(given: str | None, first: Path, second: Path) -> tuple[str, str]:
     """What two results are called."""
-    names = [path.stem for path in (first, second)] if given is None else given.split(",")
-    if len(names) != 2 or not all(name.strip() for name in names):
-        raise InputError(f"--labels: give two names with a comma between them, not {given!r}.")
-    one, other = (name.strip() for name in names)
+    if given is None:
+        return _names_of_files(first, second)
+    names = [name.strip() for name in given.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise InputError(
+            f"--labels: give two different names with a comma between them, not {given!r}."
+        )
+    return names[0], names[1]
+
+
+def _names_of_files(first: Path, second: Path) -> tuple[str, str]:
+    """The names of two files, with their folders and endings where they need these to differ."""
+    if first == second:
+        raise InputError(f"{first} is given twice: tell them apart by different names, --labels.")
+    one, other = first.stem, second.stem
     return (one, other) if one != other else (str(first), str(second))
 
 

@@ -240,10 +240,10 @@ def _groups(inputs: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
         name, equals, columns = (part.strip() for part in word.partition("="))
         if not equals or not name or not columns:
             raise InputError(f"--group: write {word!r} as NAME=COLUMN,COLUMN.")
-        upper, nested, inner = (part.strip() for part in name.partition("::"))
-        inside = groups
-        if nested and upper and inner:
-            inside, name = groups.setdefault(upper, {}), inner
+        *uppers, name = (part.strip() for part in name.split("::"))
+        if len(uppers) > 1 or not all([*uppers, name]):
+            raise InputError(f"--group: write {word!r} as UPPER::NAME=COLUMN,COLUMN.")
+        inside = groups.setdefault(uppers[0], {}) if uppers else groups
         if not isinstance(inside, dict) or name in inside:
             raise InputError(f"--group: {name!r} is named twice.")
         inside[name] = _columns(inputs, [columns], "--group")

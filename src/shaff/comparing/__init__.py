@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from shaff._util.labels import two_labels
 from shaff._util.typing import FloatArray
-from shaff.comparing.checks import check_alike, check_labels, read_result
+from shaff.comparing.checks import check_alike, read_result
 from shaff.comparing.covariances import covariance_of_difference
 from shaff.comparing.shared_rows import Shared, find_shared
 from shaff.comparing.side import Side
@@ -78,7 +79,7 @@ def compare(
         raise InputError("The two results have no input in common.")
     sides = (Side.of(a, results[0], names), Side.of(b, results[1], names))
     shared = find_shared(sides, same_rows, row_labels)
-    said = check_labels(labels)
+    said = two_labels(labels)
     share = covariance_of_difference(sides, shared, "share")
     return Comparison(
         tuple(names),

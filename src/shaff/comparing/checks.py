@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shaff._util.words import listed
 from shaff.errors import InputError, InputTypeError
 from shaff.results.effects import EffectsResult
 
@@ -22,14 +23,6 @@ def read_result(given: Any, name: str) -> EffectsResult:
     return result
 
 
-def check_labels(labels: tuple[str, str]) -> tuple[str, str]:
-    """Return two different labels as text."""
-    said = tuple(map(str, labels))
-    if len(said) != 2 or said[0] == said[1]:
-        raise InputError(f"labels={labels!r}: give the two results different names.")
-    return said
-
-
 def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> None:
     """Refuse results whose effects are shares of different things."""
     if a.explains != b.explains:
@@ -42,6 +35,10 @@ def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> N
         raise InputError(
             f"a explains {_kind(a)}, b {_kind(b)}: their shares are of different outcomes."
         )
+    if a.outputs != b.outputs:
+        raise InputError(
+            f"a explains {_outcomes(a)}, b {_outcomes(b)}: their shares are of different outcomes."
+        )
     if a.loss != b.loss:
         raise InputError(f'Shares of different losses do not compare: "{a.loss}" and "{b.loss}".')
     if (a.layers, a.hierarchy) != (b.layers, b.hierarchy):
@@ -53,6 +50,10 @@ def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> N
             f"a explains {a.target!r}, b {b.target!r}: to compare them all the same, set "
             "other_outcome=True (--other-outcome)."
         )
+
+
+def _outcomes(result: EffectsResult) -> str:
+    return f"the outcomes {listed(result.outputs)} together" if result.outputs else "one outcome"
 
 
 def _kind(result: EffectsResult) -> str:

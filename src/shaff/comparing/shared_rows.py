@@ -77,6 +77,8 @@ def _by_labels(
     """The rows of equal labels."""
     if same_rows is not None:
         raise InputError("Give same_rows or row_labels, not both.")
+    if not isinstance(row_labels, list | tuple) or len(row_labels) != 2:
+        raise InputTypeError("row_labels must be a pair: the labels of the rows of a, and of b.")
     influences = _both_influences(sides, "row_labels")
     one, other = (_read_labels(*x) for x in zip(row_labels, sides, "ab", strict=True))
     _, first, second = np.intersect1d(one, other, assume_unique=True, return_indices=True)

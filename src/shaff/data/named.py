@@ -31,7 +31,7 @@ def by_name(given: RawData) -> RawData:
         return given
     return RawData(
         without_columns(given.X, named),
-        _columns(given.X, list(given.y)) if several else _one(given.X, given.y, "y"),
+        columns(given.X, list(given.y)) if several else _one(given.X, given.y, "y"),
         _one(given.X, given.sample_weight, "sample_weight"),
         _one(given.X, given.row_groups, "row_groups"),
         _one(given.X, given.time, "time"),
@@ -71,5 +71,16 @@ def _one(X: Any, given: Any, argument: str) -> Any:
     return column(X, given, argument) if isinstance(given, str) else given
 
 
-def _columns(X: Any, names: list[str]) -> Any:
-    return nw.from_native(X, eager_only=True).select(names).to_native()
+def columns(X: Any, names: list[str]) -> Any:
+    """Return some columns of a frame, in this order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from shaff.data.named import columns
+    >>> list(columns(pd.DataFrame({"a": [1], "b": [2], "c": [3]}), ["c", "a"]).columns)
+    ['c', 'a']
+    """
+    frame = nw.from_native(X, eager_only=True)
+    # By their places: a name need not be text.
+    return frame[:, [frame.columns.index(name) for name in names]].to_native()

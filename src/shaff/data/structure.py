@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shaff._util.typing import BoolArray, IntArray, IntpArray, Players, is_whole
+from shaff._util.typing import BoolArray, IntArray, IntpArray, Players, is_list, is_whole
 from shaff._util.words import listed
 from shaff.errors import InputError, InputTypeError
 from shaff.subsets import Subsets
@@ -250,12 +250,12 @@ class _Inputs:
 
 
 def _read_order(order: Any, inputs: _Inputs) -> IntpArray:
-    if isinstance(order, str | bytes | Mapping) or not isinstance(order, Sequence | np.ndarray):
+    if not is_list(order):
         raise InputTypeError('order must be a list of layers, such as [["age", "sex"], ["bmi"]].')
     codes = np.full(len(inputs.names), -1, dtype=np.intp)
     for place, layer in enumerate(order):
         alone = isinstance(layer, str) or is_whole(layer)
-        if not alone and not isinstance(layer, Sequence | np.ndarray):
+        if not alone and not is_list(layer):
             raise InputTypeError(f"Layer {place + 1} of order is no list of inputs: {layer!r}.")
         members = [inputs.find(each) for each in ([layer] if alone else layer)]
         if not members:

@@ -493,6 +493,12 @@ def in_order(X: Any, names: Sequence[str] | None) -> Any:
     return frame.select([column_of[name] for name in fitted]).to_native()
 
 
+def _twice(column: str, one: str, other: str) -> str:
+    if one == other:
+        return f"Column {column!r} is twice in the group {one!r}."
+    return f"Column {column!r} is in two groups, {one!r} and {other!r}."
+
+
 def read_players(
     groups: Mapping[str, Columns] | None, names: tuple[str, ...]
 ) -> tuple[list[npt.NDArray[np.intp]], tuple[str, ...]]:
@@ -516,7 +522,7 @@ def read_players(
             raise InputError(f"The group {label!r} has no columns: name some, or leave it out.")
         for j in (_column_index(c, names, f"groups[{label!r}]") for c in columns):
             if j in group_of:
-                raise InputError(f"Column {names[j]!r} is in two groups.")
+                raise InputError(_twice(names[j], group_of[j], str(label)))
             group_of[j] = str(label)
     members: dict[str, list[int]] = {}
     for j, name in enumerate(names):

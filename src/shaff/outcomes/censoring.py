@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from shaff._util.typing import BoolArray, FloatArray, IntpArray
 from shaff.data.table import is_frame, read_table
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 
 # Intervals of time, and rows that are censored in each. More intervals follow the times better,
 # and their hazards are less sure (`benchmarks.survival dependent`).
@@ -78,14 +78,29 @@ def censoring_weights(
 
 def _inputs(X: Any, n_rows: int) -> FloatArray:
     """The inputs as columns of a regression."""
-    table = read_table(X if is_frame(X) else np.asarray(X, dtype=np.float64))
+    table = read_table(X if is_frame(X) else _matrix(X))
     if len(table.X) != n_rows:
         raise InputError(f"censoring has {len(table.X)} rows, time has {n_rows}.")
     parts = [
         _indicators(column) if is_category else _number(column)
         for column, is_category in zip(table.X.T, table.categorical, strict=True)
     ]
+    if not any(part.shape[1] for part in parts):
+        raise InputError('No column of censoring varies: use censoring="independent".')
     return np.hstack([part for part in parts if part.shape[1]])
+
+
+def _matrix(X: Any) -> FloatArray:
+    """A table without names, which holds numbers."""
+    try:
+        matrix = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2:
+        raise InputTypeError(
+            "censoring must be a table of inputs: a frame, or a matrix of numbers."
+        )
+    return matrix
 
 
 def _indicators(codes: FloatArray) -> FloatArray:

@@ -7,9 +7,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from shaff._util.numbers import is_number
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.target import read_values
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 
 
 def numbers(given: Any, argument: str) -> FloatArray:
@@ -21,14 +22,14 @@ def numbers(given: Any, argument: str) -> FloatArray:
     >>> numbers([1, 2.5], "time").tolist()
     [1.0, 2.5]
     """
-    values = read_values(given)
+    values, said = read_values(given), _said(given, argument)
+    if values.ndim != 1 or (len(values) and values.dtype.kind not in "iufb"):
+        raise InputError(f"{said} must hold one number per row.")
     if len(values) == 0:
-        raise InputError(f"{argument} has no rows.")
-    if values.ndim != 1 or values.dtype.kind not in "iufb":
-        raise InputError(f"{argument} must hold one number per row.")
+        raise InputError(f"{said} has no rows.")
     found = values.astype(np.float64)
     if not np.isfinite(found).all():
-        raise InputError(f"{argument} has missing or infinite values: drop those rows.")
+        raise InputError(f"{said} has missing or infinite values: drop those rows.")
     return found
 
 
@@ -46,8 +47,24 @@ def flags(given: Any, argument: str) -> BoolArray:
     if not all(value in (0, 1) for value in as_list):
         odd = next(value for value in as_list if value not in (0, 1))
         shown = "several columns or a missing value" if odd is None else repr(odd)
-        raise InputError(f"{argument} must hold 0 and 1, or False and True: got {shown}.")
+        raise InputError(
+            f"{_said(given, argument)} must hold 0 and 1, or False and True: got {shown}."
+        )
     return np.array(as_list, dtype=bool)
+
+
+def one_number(given: Any, argument: str) -> float:
+    """Return a single number.
+
+    Examples
+    --------
+    >>> from shaff.outcomes.columns import one_number
+    >>> one_number(52, "horizon")
+    52.0
+    """
+    if not is_number(given) or isinstance(given, bool | np.bool_):
+        raise InputTypeError(f"{argument} must be a number, not {given!r}.")
+    return float(given)
 
 
 def check_lengths(**columns: FloatArray | BoolArray) -> None:
@@ -56,6 +73,12 @@ def check_lengths(**columns: FloatArray | BoolArray) -> None:
     if len(set(sizes.values())) > 1:
         parts = " and ".join(f"{name} has {size}" for name, size in sizes.items())
         raise InputError(f"Each row needs both: {parts} rows.")
+
+
+def _said(given: Any, argument: str) -> str:
+    """What a column is called in a sentence: the argument, and its own name if it has another."""
+    name = name_of(given, argument)
+    return argument if name == argument else f"{argument} ({name!r})"
 
 
 def name_of(given: Any, otherwise: str) -> str:

@@ -10,7 +10,7 @@ from shaff._util.typing import FloatArray
 from shaff._util.words import counted, percent
 from shaff.data.outcome import DerivedOutcome
 from shaff.errors import InputError
-from shaff.outcomes.columns import check_lengths, name_of, numbers
+from shaff.outcomes.columns import check_lengths, name_of, numbers, one_number
 
 
 def exceeds(y: Any, limit: float | None = None, *, quantile: float | None = None) -> DerivedOutcome:
@@ -62,10 +62,10 @@ def exceeds(y: Any, limit: float | None = None, *, quantile: float | None = None
 
 def _limit(values: FloatArray, limit: float | None, quantile: float | None) -> float:
     if limit is not None and quantile is None:
-        return _finite(limit)
+        return _finite(one_number(limit, "limit"))
     if quantile is None or limit is not None:
         raise InputError("exceeds needs a limit or a quantile, and not both.")
-    if not 0 < quantile < 1:
+    if not 0 < one_number(quantile, "quantile") < 1:
         raise InputError(f"quantile must lie between 0 and 1, got {quantile!r}.")
     return float(np.quantile(values, quantile))
 
@@ -73,7 +73,7 @@ def _limit(values: FloatArray, limit: float | None, quantile: float | None) -> f
 def _finite(limit: float) -> float:
     if not np.isfinite(limit):
         raise InputError(f"limit must be a finite number, got {limit!r}.")
-    return float(limit)
+    return limit
 
 
 def rate(counts: Any, exposure: Any) -> DerivedOutcome:

@@ -11,7 +11,7 @@ from shaff._util.words import counted, percent
 from shaff.data.outcome import DerivedOutcome
 from shaff.errors import InputError
 from shaff.outcomes.censoring import FEWEST_CENSORED, censoring_weights
-from shaff.outcomes.columns import check_lengths, flags, name_of, numbers
+from shaff.outcomes.columns import check_lengths, flags, name_of, numbers, one_number
 from shaff.outcomes.kaplan_meier import Curve
 
 Of = Literal["restricted_mean", "survival"]
@@ -86,7 +86,7 @@ def survival_outcome(
     _check(times, has_event, of)
     until = _horizon(times, has_event, horizon, of)
     independent = isinstance(censoring, str)
-    if independent and censoring != "independent":
+    if censoring is None or (independent and censoring != "independent"):
         raise InputError('censoring must be "independent", or a table of inputs.')
     found = _pseudo_values(times, has_event, until, of, None if independent else censoring)
     words = _words(until, time_unit, name_of(time, "time"))
@@ -122,18 +122,21 @@ def _horizon(time: FloatArray, event: BoolArray, horizon: float | None, of: str)
             raise InputError('of="survival" needs a horizon: survival beyond which time?')
         observed = time[event & (time <= np.quantile(time, 1 - _STILL_OBSERVED))]
         return float(observed.max()) if len(observed) else last
-    if not np.isfinite(horizon) or horizon <= 0:
+    until = one_number(horizon, "horizon")
+    if not np.isfinite(until) or until <= 0:
         raise InputError(f"horizon must be a positive time, got {horizon!r}.")
-    if horizon > last:
+    if until > last:
+        # All digits: rounded up, the last event would be beyond itself.
         raise InputError(
-            f"The horizon of {horizon:g} is beyond the last event, at {last:g}: take that or less."
+            f"The horizon of {until:.15g} is beyond the last event, at {last:.15g}: take that or "
+            "less."
         )
-    if not (event & (time <= horizon)).any():
+    if not (event & (time <= until)).any():
         first = float(time[event].min())
         raise InputError(
-            f"No event comes before the horizon of {horizon:g}; the first is at {first:g}."
+            f"No event comes before the horizon of {until:g}; the first is at {first:g}."
         )
-    return float(horizon)
+    return until
 
 
 class _PseudoValues(NamedTuple):

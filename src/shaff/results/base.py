@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from shaff._util.files import replacing
 from shaff._util.json import encoded
+from shaff._util.numbers import is_number
 from shaff.errors import InputError
 from shaff.results.schema import check_content
 
@@ -132,5 +133,5 @@ class Result:
 
 def check_level(level: float) -> None:
     """Refuse levels of intervals that do not lie between 0 and 1."""
-    if not 0 < level < 1:
+    if not is_number(level) or not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, got {level!r}.")

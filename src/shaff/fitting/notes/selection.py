@@ -33,21 +33,26 @@ def rule_name(alpha: float, adjust: str) -> str:
 
 
 def minimal(
-    kept: int, n_inputs: int, target: str, explained: tuple[float, float], error: float
+    kept: int,
+    n_inputs: int,
+    target: str,
+    explained: tuple[float, float],
+    error: float,
+    measure: str = "variance",
 ) -> str:
     """The finding of a selection of the fewest inputs; ``explained`` by them, and by all."""
     digits = decimals(error)
     own, everything = (f"{value:z.{digits}f}" for value in explained)
     if not kept:
         return (
-            f"No input is kept: all inputs together explain {everything} of the variance of "
+            f"No input is kept: all inputs together explain {everything} of the {measure} of "
             f"{target} on held-out rows, no more than the tolerance (standard error "
             f"{error:.{digits}f})."
         )
     predict, them = ("predicts", "it") if kept == 1 else ("predict", "them")
     return (
         f"{kept} of {counted(n_inputs, 'input')} {predict} {target} as well as all: learners that "
-        f"are refitted on {them} explain {own} of its variance on held-out rows, all inputs "
+        f"are refitted on {them} explain {own} of its {measure} on held-out rows, all inputs "
         f"{everything} (standard error of the difference {error:.{digits}f})."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from shaff._util.words import shortened
+from shaff._util.words import counted, shortened
 
 MAX_NAME = 32
 
@@ -53,7 +53,8 @@ def unfolded(label: str, members: tuple[str, ...]) -> str:
         shown.append(shortened(member, MAX_NAME))
     left = len(members) - len(shown)
     if not shown:
-        return f"{shortened(label, MAX_NAME - 5)} ({left})"
+        columns = f" ({counted(left, 'column')})"
+        return shortened(label, MAX_NAME - len(columns)) + columns
     return f"{label} ({', '.join(shown)}{f', + {left}' * bool(left)})"
 
 

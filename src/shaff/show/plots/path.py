@@ -25,8 +25,8 @@ from shaff.show.plots.display import (
     set_title,
 )
 
-# Sizes drawn beyond the set that is kept, at least.
-_MORE = 3
+# Sizes drawn beyond the set that is kept, at least, and sizes whose words have room to lean.
+_MORE, _CROWDED = 3, 24
 _NAME = 18
 
 
@@ -110,13 +110,16 @@ class PathDisplay(Display):
         ax.axvline(self.size, color=GRID, linewidth=6, zorder=0)
         ax.grid(axis="y", color=GRID, linewidth=0.8, zorder=0)
         words = [self._word(size) for size in range(n)]
-        ax.set_xticks(range(n), words, rotation=45, ha="right", rotation_mode="anchor")
+        slope = {"rotation": 90, "va": "center"} if n > _CROWDED else {"rotation": 45}
+        ax.set_xticks(range(n), words, ha="right", rotation_mode="anchor", **slope)
         no_formulas(ax.get_xticklabels())
         ax.get_xticklabels()[min(self.size, n - 1)].set_fontweight("bold")
         ax.yaxis.set_major_locator(matplotlib_module("ticker").MaxNLocator(6))
         ax.set_ylabel("explained variance on held-out rows", fontsize=9, color=INK)
         ax.set_xlabel("number of inputs, and which one is new", fontsize=9, color=INK)
-        ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
+        # The curve rises to the right, unless nothing is explained.
+        place = "lower right" if self.size else "best"
+        ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc=place)
         target = shortened(self.target, 30)
         enough = f"{counted(self.size, 'input')} predict{'s' * (self.size == 1)} {target} as well"
         set_title(ax, f"{enough} as all" if self.size else f"No input is kept for {target}")
