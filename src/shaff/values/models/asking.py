@@ -179,7 +179,7 @@ def with_known_columns(model: Any, rows: Any) -> Any:
         return array
     if is_frame(rows):
         return in_order(rows, known_names(model))
-    check_columns(model, rows.shape[1])
+    check_columns(model, np.shape(rows)[1])
     return rows
 
 
