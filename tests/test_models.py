@@ -1,202 +1,54 @@
 """Models of every kind: their outcome, their predictions and single rows are explained, or one
-sentence says why not."""
+sentence says why not. `benchmarks.kinds` has the models, and prints what comes of them."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    StackingRegressor,
-    VotingRegressor,
-)
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.neural_network import MLPRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.svm import SVR
 
+from benchmarks.kinds import (
+    CLASSES,
+    FOREST,
+    FRAME,
+    GRID,
+    HELD_OUT,
+    HELD_OUT_Y,
+    HGB,
+    KINDS,
+    NUMBERS,
+    NUMERIC,
+    OF_CLASSES,
+    PROJECTED,
+    SCALED,
+    SETTINGS,
+    Y,
+    encoded,
+    local,
+    outcome,
+    outcome_of,
+    predictions,
+)
+from benchmarks.kinds import made as made_if_installed
 from shaff import ManyEffects, ShapleyEffects, explain_many, explain_model, load_result
 from shaff.errors import InputError, InputTypeError
 from shaff.values.models import asking
 
-N = 240
-
-
-def make_table(seed=0):
-    """Two numbers and a town of no order; the towns differ as much as the numbers matter."""
-    rng = np.random.default_rng(seed)
-    size = rng.normal(size=N)
-    frame = pd.DataFrame(
-        {"size": size, "age": 0.6 * size + 0.8 * rng.normal(size=N), "none": rng.normal(size=N)}
-    )
-    frame["town"] = rng.choice(["Bern", "Oslo", "Rome"], size=N)
-    towns = frame["town"].map({"Bern": -1.0, "Oslo": 2.0, "Rome": 0.0}).to_numpy()
-    return frame, 2 * size - frame["age"].to_numpy() + towns + 0.5 * rng.normal(size=N)
-
-
-TOWN = ["size", "age", "none", "town"]
-NUMERIC = ["size", "age", "none"]
-# Rows that models are fitted on, and others that they have not seen.
-FRAME, Y = make_table()
-NUMBERS = FRAME[NUMERIC].to_numpy()
-CLASSES = np.where(Y > 0, "high", "low")
-HELD_OUT, HELD_OUT_Y = make_table(seed=1)
-
-
-def encoded(model):
-    """A pipeline that makes three columns of the town."""
-    towns = ColumnTransformer([("town", OneHotEncoder(), ["town"])], remainder=StandardScaler())
-    return make_pipeline(towns, model).fit(FRAME, Y)
-
-
-class ByHand:
-    """A network by hand, of no library: two layers, their weights found by least squares."""
-
-    def __init__(self):
-        self.inner = np.random.default_rng(0).normal(size=(3, 30))
-        self.outer = np.linalg.lstsq(np.tanh(NUMBERS @ self.inner), Y, rcond=None)[0]
-
-    def predict(self, rows):
-        return np.tanh(np.asarray(rows) @ self.inner) @ self.outer
-
-
-class OnlyProbabilities:
-    def predict_proba(self, rows):
-        chance = 1 / (1 + np.exp(-rows[:, 0]))
-        return np.column_stack([1 - chance, chance])
-
-
-def by_numbers(model, y=Y):
-    return lambda: (model.fit(NUMBERS, y), NUMERIC)
-
-
-def lightgbm(kind, **settings):
-    def make():
-        module = pytest.importorskip("lightgbm")
-        return getattr(module, kind)(n_estimators=30, verbose=-1, n_jobs=1, **settings)
-
-    return make
-
-
-def raw_lightgbm():
-    model = lightgbm("LGBMRegressor", colsample_bytree=0.5)().fit(NUMBERS, Y)
-    return model.booster_, NUMERIC
-
-
-def raw_xgboost():
-    model = pytest.importorskip("xgboost").XGBRegressor(n_estimators=30, colsample_bytree=0.5)
-    return model.fit(NUMBERS, Y).get_booster(), NUMERIC
-
-
-def xgboost_counts():
-    model = pytest.importorskip("xgboost").XGBRegressor(
-        n_estimators=30, colsample_bytree=0.5, objective="count:poisson"
-    )
-    return model.fit(NUMBERS, np.exp(Y / 4)), NUMERIC
-
-
-def catboost(with_towns):
-    module = pytest.importorskip("catboost")
-    settings = {"iterations": 40, "verbose": 0, "allow_writing_files": False, "rsm": 0.5}
-    X = FRAME if with_towns else NUMBERS
-    cats = ["town"] if with_towns else None
-    return module.CatBoostRegressor(**settings, cat_features=cats).fit(
-        X, Y
-    ), TOWN if with_towns else NUMERIC
-
-
-GRID = {"ridge__alpha": [0.1, 1.0, 10.0]}
-SCALED = make_pipeline(StandardScaler(), Ridge())
-FOREST = RandomForestRegressor(30, min_samples_leaf=5, max_features=0.5, random_state=0)
-HGB = HistGradientBoostingRegressor(max_iter=30, max_features=0.5, random_state=0)
-# A model and the rows that it takes, by its kind.
-KINDS = {
-    "linear": by_numbers(LinearRegression()),
-    "lasso": by_numbers(Lasso(0.01)),
-    "logistic": by_numbers(LogisticRegression(), CLASSES),
-    "no probabilities": by_numbers(RidgeClassifier(), CLASSES),
-    "tree": by_numbers(DecisionTreeRegressor(min_samples_leaf=20, random_state=0)),
-    "forest": by_numbers(FOREST),
-    "forest of classes": by_numbers(RandomForestClassifier(30, random_state=0), CLASSES),
-    "extra trees": by_numbers(ExtraTreesRegressor(30, min_samples_leaf=5, random_state=0)),
-    "gradient boosting": by_numbers(GradientBoostingRegressor(random_state=0)),
-    "histogram boosting": by_numbers(HGB),
-    "support vectors": by_numbers(SVR()),
-    "support vectors of classes": by_numbers(SVC(), CLASSES),
-    "Gaussian process": by_numbers(GaussianProcessRegressor(alpha=1.0)),
-    "network": by_numbers(
-        MLPRegressor(hidden_layer_sizes=(10,), max_iter=2000, solver="lbfgs", random_state=0)
-    ),
-    "neighbours": by_numbers(KNeighborsRegressor(10)),
-    "pipeline": lambda: (encoded(Ridge()), TOWN),
-    "pipeline of a forest": lambda: (encoded(FOREST), TOWN),
-    "search": by_numbers(GridSearchCV(SCALED, GRID, cv=3)),
-    "random search": by_numbers(RandomizedSearchCV(SCALED, GRID, n_iter=2, cv=3, random_state=0)),
-    "other scale": by_numbers(
-        TransformedTargetRegressor(Ridge(), func=np.cbrt, inverse_func=lambda z: z**3)
-    ),
-    "voting": by_numbers(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))])),
-    "search of a booster": by_numbers(GridSearchCV(HGB, {"max_iter": [10, 30]}, cv=3)),
-    "voting of forests": by_numbers(
-        VotingRegressor([("one", FOREST), ("two", clone(FOREST).set_params(random_state=1))])
-    ),
-    "calibrated forest": by_numbers(
-        CalibratedClassifierCV(RandomForestClassifier(30, random_state=0), cv=3), CLASSES
-    ),
-    "forest of another scale": by_numbers(
-        TransformedTargetRegressor(FOREST, func=np.cbrt, inverse_func=lambda z: z**3)
-    ),
-    "stacking": by_numbers(
-        StackingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(5))], Ridge(), cv=3)
-    ),
-    "LightGBM": lambda: (
-        lightgbm("LGBMRegressor", colsample_bytree=0.5)().fit(NUMBERS, Y),
-        NUMERIC,
-    ),
-    "LightGBM of classes": lambda: (
-        lightgbm("LGBMClassifier")().fit(FRAME[["size", "age"]], CLASSES),
-        ["age", "size"],
-    ),
-    "LightGBM, raw": raw_lightgbm,
-    "XGBoost, raw": raw_xgboost,
-    "XGBoost of counts": xgboost_counts,
-    "CatBoost": lambda: catboost(with_towns=False),
-    "CatBoost with categories": lambda: catboost(with_towns=True),
-    "function": lambda: (lambda rows: rows[:, 0] * 2 - rows[:, 1], NUMERIC),
-    "function of a frame": lambda: (
-        lambda rows: rows["size"] * 2 + (rows["town"] == "Oslo") * 3,
-        TOWN,
-    ),
-    "class": lambda: (ByHand(), NUMERIC),
-    "class with probabilities": lambda: (OnlyProbabilities(), NUMERIC),
-}  # fmt: skip
-OF_CLASSES = {"calibrated forest", "logistic", "no probabilities", "forest of classes",
-              "support vectors of classes", "LightGBM of classes",
-              "class with probabilities"}  # fmt: skip
-PROJECTED = {"forest", "forest of classes", "extra trees", "histogram boosting", "LightGBM",
-             "CatBoost", "pipeline of a forest", "search of a booster", "voting of forests",
-             "calibrated forest", "forest of another scale", "XGBoost of counts"}  # fmt: skip
-SETTINGS = {"random_state": 0, "n_subsets": 8}
-
 
 def made(kind):
-    """A model, and rows that it has not seen: a frame if it takes towns or names."""
-    model, columns = KINDS[kind]()
-    X = HELD_OUT if columns is TOWN else HELD_OUT[columns]
-    return model, X.to_numpy() if columns is NUMERIC else X
+    """A model and its rows, if its library is there."""
+    try:
+        return made_if_installed(kind)
+    except ModuleNotFoundError as error:
+        return pytest.importorskip(error.name)
 
 
 def test_there_are_enough_kinds():
@@ -206,7 +58,7 @@ def test_there_are_enough_kinds():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_outcome_is_explained_if_it_is_given(kind):
     model, X = made(kind)
-    y = np.where(HELD_OUT_Y > 0, "high", "low") if kind in OF_CLASSES else HELD_OUT_Y
+    y = outcome_of(kind)
     est = ShapleyEffects.from_fitted(model, X, y, **SETTINGS)
     result = est.result_
     assert result.explains == "outcome"
@@ -234,10 +86,17 @@ def test_predictions_are_explained_if_there_is_no_outcome(kind):
     np.testing.assert_allclose(local.base + local.values.sum(axis=1), local.predictions, atol=1e-9)
 
 
+def test_the_table_says_what_comes_of_a_kind():
+    assert outcome("forest").endswith(" projected")
+    assert outcome("linear").endswith(" in its place")
+    assert float(predictions("linear")) > 0.95
+    assert local("linear") == "works"
+
+
 @pytest.mark.parametrize("kind", ["linear", "pipeline", "forest", "logistic", "function"])
 def test_what_a_model_explains_by_itself_stands_beside(kind):
     model, X = made(kind)
-    y = np.where(HELD_OUT_Y > 0, "high", "low") if kind in OF_CLASSES else HELD_OUT_Y
+    y = outcome_of(kind)
     est = explain_model(model, X, y, **SETTINGS)
     assert est.result_.explains == "predictions"
     if kind in OF_CLASSES:
@@ -293,6 +152,97 @@ def test_columns_are_found_by_name():
     np.testing.assert_allclose(est.effects_[[1, 2, 0]], same.effects_, atol=0.02)
     with pytest.raises(InputError, match=r"fitted on 3 columns by name; X lacks 'none'"):
         explain_model(model, HELD_OUT[["size", "age"]])
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_columns_of_a_raw_booster_are_found_by_name(library):
+    """LightGBM itself takes the columns of a frame by their position."""
+    module = pytest.importorskip(library)
+    X = FRAME[NUMERIC]
+    settings = {"verbosity": -1 if library == "lightgbm" else 0, "colsample_bytree": 0.5}
+    made_of = module.Dataset if library == "lightgbm" else module.DMatrix
+    booster = module.train(settings, made_of(X, Y), 20)
+    turned = explain_model(booster, HELD_OUT[["none", "age", "size"]], **SETTINGS).result_
+    assert turned.names[turned.order[0]] == "size"
+    assert turned.target == f"the predictions of {library}.Booster"
+    outcome = ShapleyEffects.from_fitted(booster, HELD_OUT[NUMERIC], HELD_OUT_Y, **SETTINGS)
+    assert "projected trees of" in outcome.result_.summary()
+    with pytest.raises(InputError, match="X lacks 'age'"):
+        explain_model(booster, HELD_OUT[["none", "size"]])
+    with pytest.raises(InputError, match=rf"{library}.Booster was fitted on 3 columns, X has 2"):
+        explain_model(booster, NUMBERS[:, :2])
+
+
+@pytest.mark.parametrize("kind", ["regressor", "classifier", "pipeline", "fitted"])
+def test_fit_takes_catboost_with_categories(kind):
+    """Its constructor copies a list of categories, so that scikit-learn refuses to clone it."""
+    module = pytest.importorskip("catboost")
+    settings = {"iterations": 20, "verbose": 0, "allow_writing_files": False}
+    cats = [3] if kind == "pipeline" else ["town"]
+    cls = module.CatBoostClassifier if kind == "classifier" else module.CatBoostRegressor
+    model = cls(**settings, cat_features=cats)
+    y = CLASSES if kind == "classifier" else Y
+    if kind == "pipeline":
+        model = make_pipeline("passthrough", model)
+    if kind == "fitted":
+        model.fit(FRAME, y)
+    result = ShapleyEffects(model, **SETTINGS).fit(FRAME, y).result_
+    name = type(model).__name__
+    assert result.through == f"learners of shaff in place of {name}"
+    assert result.names == ("size", "age", "none", "town")
+    assert result.held_out["r2_of_model"] > 0.2
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "settings"),
+    [
+        ("sklearn.ensemble", "HistGradientBoostingRegressor", {"loss": "absolute_error"}),
+        ("lightgbm", "LGBMRegressor", {"objective": "mae", "verbose": -1}),
+        ("lightgbm", "LGBMRegressor", {"linear_tree": True, "verbose": -1}),
+        ("xgboost", "XGBRegressor", {"booster": "gblinear"}),
+        ("catboost", "CatBoostRegressor",
+         {"loss_function": "MAE", "iterations": 20, "verbose": 0, "allow_writing_files": False}),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("error:.*looks at all columns")
+def test_boosters_that_cannot_be_projected_have_learners_in_their_place(library, name, settings):
+    """The rule is that of `from_fitted`; nobody is told to change how columns are sampled."""
+    model = getattr(pytest.importorskip(library), name)(**settings)
+    result = ShapleyEffects(model, **SETTINGS).fit(NUMBERS, Y).result_
+    assert result.through == f"learners of shaff in place of {name}"
+    assert any("has no trees that can be projected here" in note for note in result.notes)
+
+
+def test_a_booster_that_cannot_be_fitted_says_why():
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBRegressor(early_stopping_rounds=3, colsample_bynode=0.5)
+    with pytest.raises(InputError, match=r"XGBRegressor cannot be fitted .*validation dataset"):
+        ShapleyEffects(model).fit(NUMBERS, Y)
+
+
+@pytest.mark.parametrize("model", [RandomForestRegressor(), SCALED, make_pipeline(FOREST)])
+def test_models_that_are_not_fitted_say_so(model):
+    with pytest.raises(NotFittedError):
+        ShapleyEffects.from_fitted(clone(model), NUMBERS, Y)
+
+
+def test_predictions_that_do_not_vary_are_named():
+    with pytest.warns(UserWarning, match="The predictions of the given function are constant"):
+        est = explain_model(lambda rows: np.ones(len(rows)), NUMBERS, **SETTINGS)
+    assert est.result_.target == "the predictions of the given function"
+    said = "The predictions of the given function are constant: there is nothing to explain."
+    assert est.result_.notes[0] == said
+    assert est.interactions().notes == (said,)
+
+
+def test_what_another_library_says_at_length_is_cut_short():
+    def fails(rows):
+        raise ValueError("unknown values " + str(list(range(1000))))
+
+    with pytest.raises(InputError) as raised:
+        explain_model(fails, NUMBERS)
+    assert len(str(raised.value)) < 300
+    assert str(raised.value).endswith(" …).")
 
 
 def test_a_large_table_is_asked_about_in_batches(monkeypatch):
@@ -375,6 +325,10 @@ STATE = np.random.default_rng(0)
         (lambda X: X[:, :, None], r"returns shape \(240, 3, 1\)"),
         (lambda X: np.where(X[:, 0] > 0, "yes", "no"), r"returns text \('yes'\)|\('no'\)"),
         (lambda X: [{}] * len(X), "returns object: expected numbers"),
+        (lambda X: X[:, 0] * 1j, "returns complex128: expected numbers"),
+        (lambda X: np.arange(len(X)).astype("M8[s]"), r"returns datetime64\[s\]: expected numbers"),
+        (lambda X: np.ma.masked_less(X[:, 0], 0), r"returns NaN or infinity for \d+ of 240"),
+        (lambda X: X[:, 0] * 1e300, r"returns spread over .*: rescale them"),
         (lambda X: STATE.normal(size=len(X)), "gives other values for the same rows"),
         (lambda X: (X - X.mean(axis=0))[:, 0], "gives other values for the same rows"),
         (lambda X: X["size"], r"fails on these rows \(IndexError: only integers"),
@@ -392,6 +346,7 @@ def test_bad_answers_are_named_in_one_sentence(function, message):
         (3, "expected a fitted model with predict .* not int"),
         ("forest", "expected a fitted model with predict .* not str"),
         (None, "not None"),
+        ([Ridge()], "not list"),
         (Ridge, "Ridge is a class: pass a fitted model of it"),
     ],
 )
@@ -400,14 +355,24 @@ def test_what_is_no_model_is_named(model, message):
         ShapleyEffects.from_fitted(model, NUMBERS, Y)
 
 
+def test_the_model_that_is_passed_is_the_estimator():
+    with pytest.raises(InputTypeError, match="estimator cannot be set: the model"):
+        explain_model(lambda rows: rows[:, 0], NUMBERS, estimator="boosting")
+
+
+def test_no_rows_are_one_sentence():
+    with pytest.raises(InputError, match="2D array"):
+        explain_model(lambda rows: rows, None)
+
+
 def test_models_of_other_columns_are_named():
     with pytest.raises(NotFittedError):
         explain_model(Ridge(), NUMBERS)
-    with pytest.raises(InputError, match=r"Ridge fails on these rows .*expecting 2 features"):
+    with pytest.raises(InputError, match="Ridge was fitted on 2 columns, X has 3"):
         explain_model(Ridge().fit(NUMBERS[:, :2], Y), NUMBERS)
     with pytest.raises(InputError, match="Ridge was fitted on 2 columns, X has 3"):
         explain_model(Ridge().fit(NUMBERS[:, :2], Y), FRAME[NUMERIC])
-    with pytest.raises(InputError, match=r"Pipeline fails on these rows"):
+    with pytest.raises(InputError, match="Pipeline was fitted on 4 columns, X has 3"):
         explain_model(encoded(Ridge()), FRAME.to_numpy()[:, :3].astype(float))
 
 

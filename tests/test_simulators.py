@@ -250,6 +250,9 @@ BAD = {
     "empty list": ({"inputs": {"a": [], "b": UNIFORM}}, "no values"),
     "sampler": ({"inputs": lambda n, rng: rng.random(n)}, "sampler returned shape"),
     "short sampler": ({"inputs": lambda n, rng: {"a": [1], "b": [1]}}, r"not \(64,\)"),
+    "sampler fails": ({"inputs": lambda n, rng: 1 / 0}, "sampler fails .ZeroDivisionError"),
+    "sampler of nothing": ({"inputs": lambda: 3}, "sampler fails .TypeError"),
+    "no column": ({"inputs": lambda n, rng: {}}, "sampler returned no input"),
     "sampler and correlation": ({"inputs": sampler, "correlation": {}}, "leave correlation"),
     "shape": ({"correlation": np.eye(3)}, r"shape \(3, 3\)"),
     "diagonal": ({"correlation": np.zeros((2, 2))}, "diagonal"),
@@ -259,13 +262,18 @@ BAD = {
     "pair": ({"correlation": {("a", "a"): 0.1}}, "no pair"),
     "pair of words": ({"correlation": {("a", "b"): "x"}}, "is no number"),
     "unknown pair": ({"correlation": {("a", "z"): 0.1}}, "'z', which is no input"),
+    "two values": ({"correlation": {("a", "b"): 0.1, ("b", "a"): 0.2}}, "has two values for"),
     "frame": ({"correlation": pd.DataFrame(np.eye(2))}, "names of the inputs"),
     "not uniform": ({"correlation": stats.multivariate_normal(np.zeros(2))}, "outside of 0 to 1"),
     "copula's shape": ({"correlation": lambda cube: cube[:, 0]}, "copula returned shape"),
+    "copula fails": ({"correlation": lambda cube: cube["a"]}, "copula fails .IndexError"),
+    "copula of text": ({"correlation": lambda cube: cube.astype(str) + "x"}, "else than numbers"),
     "no function": ({"f": 3}, "f must be a function"),
     "other names": ({"f": lambda u, v: u}, "neither the inputs by name"),
     "checkpoint": ({"checkpoint": "runs.npz", "random_state": None}, "integer random_state"),
     "labels": ({"n_labelled": -1}, "n_labelled=-1 is no number"),
+    "no path": ({"checkpoint": 5}, "5: it is no path"),
+    "ragged": ({"f": lambda a, b: [[1, 2], [3]], "vectorised": True}, "no array of 64 numbers"),
     "vector shape": ({"f": lambda a, b: 1.0, "vectorised": True}, "for 64 points"),
 }
 
@@ -277,6 +285,14 @@ def test_bad_input_is_one_sentence(name):
     with pytest.raises(UserError, match=said) as raised:
         explain_simulator(given.pop("f"), given.pop("inputs"), **given)
     assert "\n" not in str(raised.value)
+
+
+def test_inputs_that_are_copies_of_each_other():
+    """Their learners see one of them; the effects are shared."""
+    result = explain_simulator(
+        total, AB, correlation={("a", "b"): 1.0}, n=64, n_labelled=512, random_state=0
+    ).result
+    assert result.effects == pytest.approx([0.5, 0.5], abs=0.02)
 
 
 def test_correlations_that_no_inputs_have():
@@ -480,7 +496,7 @@ def test_more_runs_follow_the_errors():
     assert found.more_runs(half / 2) == pytest.approx(600, abs=10)
     assert found.more_runs(half / 100) == pytest.approx(200 * 9999, rel=0.05)
     assert str(found.more_runs(half / 100))[2:].strip("0") == ""
-    for bad in (0, -1, np.nan):
+    for bad in (0, -1, np.nan, "0.01"):
         with pytest.raises(InputError, match="must be positive"):
             found.more_runs(bad)
 

@@ -69,7 +69,7 @@ def test_a_rare_class_is_explained_by_its_probability(data):
 
 def test_a_model_that_says_the_same_of_all_rows(data):
     X, y = data
-    with pytest.warns(UserWarning, match="y is constant"):
+    with pytest.warns(UserWarning, match="The predictions of Lasso are constant"):
         est = ShapleyEffects(Lasso(alpha=1e3), explains="predictions", random_state=0).fit(X, y)
     assert not est.effects_.any()
 

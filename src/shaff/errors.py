@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import shorten
+
+# Characters of what another library says; some print whole columns.
+LONGEST_REASON = 200
 
 
 class UserError(Exception):
@@ -58,6 +62,17 @@ def as_user_errors() -> Iterator[None]:
 
 
 @contextmanager
+def as_fitting_errors(name: str) -> Iterator[None]:
+    """Say in one sentence why a model of another library cannot be fitted."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{name} cannot be fitted to these rows ({reason_of(error)}).") from error
+
+
+@contextmanager
 def words_for_full_memory() -> Iterator[None]:
     """Turn what a library says of memory into a sentence about rows and columns."""
     try:
@@ -75,6 +90,19 @@ def _in_one_line(error: Exception) -> str:
     if "\n" in text:  # scikit-learn prints the array that it does not like
         text = re.sub(r"(array=)?\[.*\]\.?", "", text, flags=re.DOTALL)
     return " ".join(text.split())
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the kind of an error and what it says, in one line that is not too long.
+
+    Examples
+    --------
+    >>> from shaff.errors import reason_of
+    >>> reason_of(ValueError("cut short\\n  at byte 7."))
+    'ValueError: cut short at byte 7'
+    """
+    text = shorten(str(error), LONGEST_REASON, placeholder=" …").removesuffix(".")
+    return f"{type(error).__name__}: {text}"
 
 
 def first_line(error: BaseException) -> str:

@@ -22,6 +22,7 @@ from shaff.data.named import by_name
 from shaff.data.new_rows import NewRows, read_new_rows
 from shaff.data.problem import Problem, RawData, read_problem
 from shaff.data.remarks import Remark
+from shaff.data.rows import n_given_rows
 from shaff.data.sources.sampled import SampledData, ValueRows, draw
 from shaff.data.structure import Order
 from shaff.data.table import (
@@ -36,7 +37,7 @@ from shaff.data.table import (
     recode,
 )
 from shaff.designs import ForestPaths
-from shaff.errors import InputError, as_user_errors, words_for_full_memory
+from shaff.errors import InputError, InputTypeError, as_user_errors, words_for_full_memory
 from shaff.fitting.facts import Task
 from shaff.fitting.fit import fit as run_fit
 from shaff.fitting.fitted_game import ConstantGame
@@ -339,6 +340,8 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """
         if rows not in ("held_out", "training"):
             raise InputError(f'rows={rows!r} is unknown: use "held_out" or "training".')
+        if "estimator" in settings:
+            raise InputTypeError("estimator cannot be set: the model that is passed stands there.")
         self = cls(estimator=model, **settings)
         X, y, *weights = by_name(RawData(*map(collected, (X, y, sample_weight, row_groups))))
         values, model = model, fitted_model(model)
@@ -349,7 +352,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         # What stands around trees takes rows as they are; trees alone take their own numbers.
         bare = projection is not None and not projection.is_wrapped
         if not has_outcome:
-            y = np.zeros(len(X))  # in the place of what the model will say
+            y = np.zeros(n_given_rows(X))  # in the place of what the model will say
         if bare and is_frame(X):
             X = in_order(X, fitted_names(model))
         codes: Mapping[str, Mapping[str, float]] = {}
@@ -533,7 +536,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         if self.result_.layers:
             raise InputError("Interactions know no order: fit without it to estimate them.")
         if isinstance(self._fitted_game, ConstantGame):
-            return no_interactions(self.result_.names)
+            return no_interactions(self.result_.names, self._fitted_game.problem.target)
         with warnings.catch_warnings(), words_for_full_memory():
             found = find_interactions(self._fitted_game, Budget(n_subsets, tol, self.verbose))
         return replace(found, library=self.result_.library)

@@ -6,12 +6,13 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from shaff._util.seeds import unfitted
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import BoolArray, IntpArray, RandomState
 from shaff._util.warn import warn
@@ -82,7 +83,7 @@ class _EffectsSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """The estimator to fit: a clone of ``effects``, with what is set here."""
         if self.effects is not None and not isinstance(self.effects, ShapleyEffects):
             raise InputTypeError(f"effects must be a ShapleyEffects or None, not {self.effects!r}.")
-        made: ShapleyEffects = ShapleyEffects() if self.effects is None else clone(self.effects)
+        made: ShapleyEffects = ShapleyEffects() if self.effects is None else unfitted(self.effects)
         own = {"n_jobs": self.n_jobs, "random_state": self.random_state}
         made.set_params(**{name: value for name, value in own.items() if value is not None})
         return made

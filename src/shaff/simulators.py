@@ -128,7 +128,7 @@ class Simulation:
         (0, True)
         """
         check_level(level)
-        if not precision > 0:
+        if not (isinstance(precision, int | float | np.number) and precision > 0):
             raise InputError(f"precision={precision!r} must be positive.")
         total, by_source = self.result.standard_errors, self.result.errors_by_source
         if total is None or by_source is None:

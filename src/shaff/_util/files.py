@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shaff.errors import InputError
+from shaff.errors import InputError, InputTypeError
 
 
 @contextmanager
@@ -50,6 +50,8 @@ def check_target(path: str | os.PathLike[str]) -> bool:
         ...
     shaff.errors.InputError: cannot write to .: it is a folder.
     """
+    if not isinstance(path, str | os.PathLike):  # a number would be an open file
+        raise InputTypeError(f"cannot write to {path!r}: it is no path.")
     try:
         mode = os.stat(path).st_mode  # of what a link points to
     except (FileNotFoundError, NotADirectoryError):

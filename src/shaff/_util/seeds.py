@@ -1,7 +1,8 @@
-"""Seeds: one from a random state, several combined, and one for a model."""
+"""Seeds: one from a random state, several combined, and one for the clone of a model."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,33 @@ def joint_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
+def unfitted(estimator: Any) -> Any:
+    """Clone an estimator; also one whose constructor copies what it is given, as CatBoost's does
+    with a list of categories, so that `sklearn.base.clone` refuses it.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff._util.seeds import unfitted
+    >>> unfitted(Ridge(2.0))
+    Ridge(alpha=2.0)
+    """
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        settings = estimator.get_params(deep=False)
+        return type(estimator)(**{name: _copied(value) for name, value in settings.items()})
+
+
+def _copied(setting: Any) -> Any:
+    """A copy of a setting, which may be a model, or hold some, as the steps of a pipeline do."""
+    if hasattr(setting, "get_params") and not isinstance(setting, type):
+        return unfitted(setting)
+    if type(setting) in (list, tuple):
+        return type(setting)(_copied(part) for part in setting)
+    return deepcopy(setting)
+
+
 def seeded(estimator: Any, seed: int) -> Any:
     """Clone an estimator and set those of its random states, also nested ones, that are None.
 
@@ -55,7 +83,7 @@ def seeded(estimator: Any, seed: int) -> Any:
     >>> seeded(DecisionTreeRegressor(), 3).random_state
     3
     """
-    model = clone(estimator)
+    model = unfitted(estimator)
     open_states = [
         name
         for name, value in model.get_params().items()

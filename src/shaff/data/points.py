@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.stats import qmc
 from shaff._util.missing import is_missing
 from shaff._util.typing import FloatArray, is_whole
 from shaff._util.words import listed
-from shaff.errors import InputError, InputTypeError
+from shaff.errors import InputError, InputTypeError, UserError, reason_of
 
 Columns = dict[str, npt.NDArray[Any]]
 # Quantiles of 0 and 1 may be infinite; scrambled Sobol' points are multiples of this.
@@ -65,7 +66,9 @@ def draw_points(inputs: Any, correlation: Any, n: int, kind: str, seed: int) -> 
         )
     if correlation is not None:
         raise InputError("Inputs that a function draws have their dependence: leave correlation.")
-    return _drawn_points(inputs(n, rng), n)
+    with _as_failure_of("sampler"):
+        drawn = inputs(n, rng)
+    return _drawn_points(drawn, n)
 
 
 def uniform_points(n: int, n_inputs: int, kind: str, rng: np.random.Generator) -> FloatArray:
@@ -111,11 +114,24 @@ def _drawn_points(drawn: Any, n: int) -> Columns:
         if matrix.ndim != 2:
             raise InputError(f"The sampler returned shape {matrix.shape}, not (n, n_inputs).")
         columns = {f"x{j}": matrix[:, j] for j in range(matrix.shape[1])}
+    if not columns:
+        raise InputError("The sampler returned no input.")
     for name, column in columns.items():
         if column.shape != (n,):
             raise InputError(f"The sampler returned shape {column.shape} for {name!r}, not ({n},).")
         _check_known(name, column, "The sampler's values")
     return columns
+
+
+@contextmanager
+def _as_failure_of(what: str) -> Iterator[None]:
+    """Say in one sentence why a function of the user's that draws points fails."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"The {what} fails ({reason_of(error)}).") from error
 
 
 # Margins ------------------------------------------------------------------------------------------
@@ -168,10 +184,10 @@ def _dependent(
     """Uniform margins with the dependence that was asked for."""
     if given is None:
         return cube
-    if hasattr(given, "rvs"):
-        return _of_copula(_drawn_by(given, len(cube), rng), cube.shape)
-    if callable(given):
-        return _of_copula(given(cube), cube.shape)
+    if hasattr(given, "rvs") or callable(given):
+        with _as_failure_of("copula"):
+            found = _drawn_by(given, len(cube), rng) if hasattr(given, "rvs") else given(cube)
+        return _of_copula(found, cube.shape)
     normal = normal_correlation(read_correlation(given, names))
     return np.clip(ndtr(ndtri(cube) @ _root(normal)), EDGE, 1 - EDGE)
 
@@ -184,7 +200,10 @@ def _drawn_by(copula: Any, n: int, rng: np.random.Generator) -> Any:
 
 
 def _of_copula(drawn: Any, shape: tuple[int, ...]) -> FloatArray:
-    uniform = np.asarray(drawn, dtype=float)
+    try:
+        uniform = np.asarray(drawn, dtype=float)
+    except (TypeError, ValueError):
+        raise InputTypeError("The copula returned something else than numbers.") from None
     if uniform.shape != shape:
         raise InputError(f"The copula returned shape {uniform.shape}, not {shape}.")
     if not ((uniform >= 0) & (uniform <= 1)).all():
@@ -224,6 +243,8 @@ def _of_pairs(pairs: Mapping[Any, float], names: list[str]) -> FloatArray:
         unknown = [str(name) for name in pair if str(name) not in names]
         if unknown:
             raise InputError(f"correlation names {listed(unknown)}, which is no input.")
+        if pair[::-1] in pairs and pairs[pair[::-1]] != value:
+            raise InputError(f"correlation has two values for {pair!r}, one in each order.")
         first, second = (names.index(str(name)) for name in pair)
         if not isinstance(value, int | float | np.number):
             raise InputTypeError(f"correlation has {value!r} for {pair!r}, which is no number.")

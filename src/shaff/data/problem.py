@@ -60,7 +60,7 @@ class NothingToExplainError(Exception):
     """Raised if the outcome does not vary."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__("y is constant: all effects are 0.")
+        super().__init__(f"{problem.target.constant}: all effects are 0.")
         self.problem = problem
 
 

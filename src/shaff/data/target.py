@@ -56,6 +56,13 @@ class Target:
     details: str = ""
     ordered: tuple[str, ...] = ()
 
+    @property
+    def constant(self) -> str:
+        """What a sentence says of an outcome, or of predictions, that do not vary."""
+        name = self.name or ""
+        is_predicted = name.startswith("the predictions of ")
+        return f"The{name[3:]} are constant" if is_predicted else "y is constant"
+
     def take(self, rows: IntpArray) -> Target:
         """Return the outcome of some rows."""
         labels = None if self.labels is None else self.labels[rows]
@@ -239,6 +246,13 @@ def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
     return out
 
 
+def check_spread(numbers: FloatArray, what: str) -> None:
+    """Refuse numbers whose squares are no numbers any more."""
+    for spread in np.ptp(numbers, axis=0).reshape(-1):
+        if not 1e-100 < spread < 1e100 and spread != 0:
+            raise InputError(f"{what} spread over {spread:.0e}: rescale them.")
+
+
 def _read_outputs(
     values: npt.NDArray[Any], name: str | None, outputs: tuple[str, ...] | None
 ) -> Target:
@@ -246,9 +260,7 @@ def _read_outputs(
         raise InputTypeError(f"y holds {values.dtype}: expected numbers or labels of classes.")
     numbers = as_floats(values, "y")
     check_known(numbers)
-    for spread in np.ptp(numbers, axis=0).reshape(-1):
-        if not 1e-100 < spread < 1e100 and spread != 0:
-            raise InputError(f"The values of y spread over {spread:.0e}: rescale y.")
+    check_spread(numbers, "The values of y")
     if numbers.ndim == 1:
         return Target(np.ascontiguousarray(numbers[:, None]), name=name)
     if numbers.shape[1] == 0:

@@ -84,6 +84,7 @@ def _collect(task: Task) -> tuple[Facts, FittedGame | ConstantGame]:
         selection, game = _selection_and_game(settings, arranged.problem, task.make)
     except NothingToExplainError as nothing:
         warn(str(nothing))
+        problem = replace(problem, target=nothing.problem.target)  # which may be predictions
         return Facts(task, PlayerSelection.everybody(problem)), ConstantGame(problem)
     selection = selection.as_read(problem.player_names, arranged.players)
     checkpoint = _checkpoint(settings, selection.problem, task.model)
@@ -118,7 +119,7 @@ def _selection_and_game(
     if is_own(settings.estimator):
         selection = choose_players(settings, problem)
         game = make(selection.problem)
-        played = game.problem or selection.problem
+        played = game.problem or selection.problem.without_copies()
         return replace(selection, problem=played), in_units(game, played)
     game = make(problem)
     played = game.problem or problem

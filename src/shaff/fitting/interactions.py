@@ -10,9 +10,9 @@ from shaff._util.alike import averaged, kinds_of, pair_kinds
 from shaff._util.statistics import symmetric
 from shaff._util.threads import one_blas_thread
 from shaff._util.typing import FloatArray, IntpArray
+from shaff.data.target import Target
 from shaff.designs.interactions import InteractionDesign
 from shaff.fitting.fitted_game import FittedGame
-from shaff.fitting.notes.effects import CONSTANT
 from shaff.fitting.notes.interactions import screened
 from shaff.fitting.progress import progress_bar
 from shaff.protocols import Values
@@ -90,7 +90,8 @@ def _evaluate(game: FittedGame, budget: Budget) -> Values:
     return evaluator.evaluate(history.subsets)
 
 
-def no_interactions(names: tuple[str, ...]) -> Interactions:
+def no_interactions(names: tuple[str, ...], target: Target) -> Interactions:
     """Interactions of 0, for an outcome that does not vary."""
+    why = f"{target.constant}: there is nothing to explain."
     nothing: FloatArray = np.zeros(len(names) * (len(names) - 1) // 2)
-    return Interactions(names, np.arange(len(names)), nothing, notes=(CONSTANT,))
+    return Interactions(names, np.arange(len(names)), nothing, notes=(why,))

@@ -203,7 +203,10 @@ def _failed(error: Exception) -> Run:
 
 
 def _split(outputs: Any, n: int) -> list[Run]:
-    array = np.asarray(outputs)
+    try:
+        array = np.asarray(outputs)
+    except ValueError as error:
+        raise InputError(f"f returned what is no array of {n} numbers ({ONE_OUTPUT}).") from error
     if array.shape not in ((n,), (n, 1)) and (array.size, n) != (1, 1):
         raise InputError(
             f"f returned shape {array.shape} for {n} points, not one number for each: "
@@ -330,8 +333,8 @@ class SavedRuns:
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns) -> None:
-        self._path, self._columns = Path(path), columns
         check_target(path)
+        self._path, self._columns = Path(path), columns
         self._saved_at = time.monotonic()
 
     def load(self) -> RunOutputs:

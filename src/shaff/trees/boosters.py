@@ -7,13 +7,13 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from shaff._util.seeds import unfitted
 from shaff._util.typing import BoolArray, FloatArray
 from shaff._util.warn import warn
-from shaff.errors import InputTypeError
+from shaff.errors import InputTypeError, as_fitting_errors
 from shaff.trees import catboost, hist_gradient_boosting, lightgbm, xgboost
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.library import BoosterLibrary
@@ -33,7 +33,37 @@ _LOSSES = {"loss", "objective", "loss_function", "eval_metric", "scoring", "clas
 
 def _find(model: Any, kind: str = "regressor") -> BoosterLibrary | None:
     names = {cls.__name__ for cls in type(model).__mro__}
-    return next((library for library in LIBRARIES if getattr(library, kind) in names), None)
+    raw = _find_raw(model) if kind == "regressor" else None
+    return raw or next((library for library in LIBRARIES if getattr(library, kind) in names), None)
+
+
+def _find_raw(model: Any) -> BoosterLibrary | None:
+    """The library of a ``Booster`` as its own training function makes it."""
+    if type(model).__name__ != "Booster":
+        return None
+    module = type(model).__module__.partition(".")[0]
+    return next((library for library in LIBRARIES if library.module == module), None)
+
+
+def is_raw(model: Any) -> bool:
+    """Whether a model is a ``Booster`` of a library, without the interface of scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.trees.boosters import is_raw
+    >>> is_raw(Ridge())
+    False
+    """
+    return _find_raw(model) is not None
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The settings of a booster, raw or not."""
+    library = _find_raw(model)
+    if library is None or library.raw_settings is None:
+        return dict(model.get_params())
+    return library.raw_settings(model)
 
 
 def library_of(model: Any) -> BoosterLibrary:
@@ -74,6 +104,7 @@ def read_ensemble(model: Any) -> Ensemble:
     Parameters
     ----------
     model : fitted HistGradientBoostingRegressor, LGBMRegressor, XGBRegressor or CatBoostRegressor
+        Or a ``Booster`` of LightGBM or XGBoost.
 
     Returns
     -------
@@ -102,7 +133,8 @@ def fitted_names(model: Any) -> list[str] | None:
     >>> fitted_names(RandomForestRegressor(1).fit(pd.DataFrame({"a": [1, 2]}), [1, 2]))
     ['a']
     """
-    check_is_fitted(model)
+    if not is_raw(model):
+        check_is_fitted(model)
     return known_names(model)
 
 
@@ -115,15 +147,35 @@ def known_names(model: Any) -> list[str] | None:
     >>> known_names(len) is None
     True
     """
+    raw = _find_raw(model)
     found = getattr(model, "feature_names_in_", None)
     if found is None:
         found = getattr(model, "feature_names_", None)
+    if raw is not None and raw.raw_names is not None:
+        found = raw.raw_names(model)
     if found is None:
         return None
     names = [str(name) for name in found]
     # What LightGBM and CatBoost call the columns of an array.
     unnamed = all(re.fullmatch(r"(Column_)?\d+", name) for name in names)
     return None if unnamed else names
+
+
+def n_fitted_columns(model: Any) -> int | None:
+    """The number of columns that a model of any kind was fitted on; None if it does not say.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.trees.boosters import n_fitted_columns
+    >>> n_fitted_columns(Ridge()), n_fitted_columns(Ridge().fit([[0, 1], [1, 3]], [0, 1]))
+    (None, 2)
+    """
+    raw = _find_raw(model)
+    if raw is None or raw.raw_names is None:
+        return getattr(model, "n_features_in_", None)
+    names = raw.raw_names(model)
+    return None if names is None else len(names)
 
 
 def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
@@ -141,7 +193,8 @@ def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]
     >>> category_codes(model.fit(X, range(100)), ["town"])
     {'town': {'Oslo': 0.0, 'Rome': 1.0}}
     """
-    check_is_fitted(model)
+    if not is_raw(model):
+        check_is_fitted(model)
     library = _find(model)
     if library is None or library.category_codes is None:
         return {}
@@ -176,7 +229,7 @@ def as_regressor(model: Any) -> Any:
 def check_booster(estimator: Any) -> None:
     """Refuse what cannot be projected; warn of boosters that look at all columns every time."""
     names = library_of(estimator).column_sampling
-    parameters = estimator.get_params()
+    parameters = _settings(estimator)
     if all(parameters.get(name) in (None, 1) for name in names):
         warn(
             f"{type(estimator).__name__} looks at all columns at every split: copies and strongly "
@@ -199,13 +252,27 @@ def loss_of(estimator: Any) -> str:
     """
     library = library_of(estimator)
     # A parameter of the loss may follow its name.
-    name = str(estimator.get_params().get(library.loss_name)).partition(":variance_power")[0]
+    name = str(_settings(estimator).get(library.loss_name)).partition(":variance_power")[0]
     return library.losses.get(name, "squared_error")
 
 
 def takes_categories(estimator: Any) -> bool:
     """Whether the library splits on categories in a way that can be projected."""
     return library_of(estimator).takes_categories(estimator)
+
+
+def codes_itself(estimator: Any) -> bool:
+    """Whether a booster turns categories into numbers by itself, as CatBoost does with those that
+    it was told of.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from shaff.trees.boosters import codes_itself
+    >>> codes_itself(HistGradientBoostingRegressor())
+    False
+    """
+    return library_of(estimator).codes_itself(estimator)
 
 
 def on_one_thread(model: Any) -> Any:
@@ -227,12 +294,12 @@ def on_one_thread(model: Any) -> Any:
     if any(model.get_params().get(name) is not None for name in unset):
         return model
     settings = {k: v for k, v in library.one_thread.items() if v is not None}
-    return clone(model).set_params(**settings)
+    return unfitted(model).set_params(**settings)
 
 
 def prepare(estimator: Any, categorical: BoolArray, seed: int) -> Any:
     """An unfitted clone held to one thread, and to the seed where it has none of its own."""
-    library, model = library_of(estimator), clone(estimator)
+    library, model = library_of(estimator), unfitted(estimator)
     model.set_params(**library.one_thread)
     seed_name = library.seed_name(model)
     if model.get_params().get(seed_name) is None:
@@ -247,5 +314,5 @@ def fit(
     arguments = library_of(model).category_arguments(categorical)
     if weight is not None:
         arguments["sample_weight"] = weight
-    with threadpool_limits(1, user_api="openmp"):
+    with as_fitting_errors(type(model).__name__), threadpool_limits(1, user_api="openmp"):
         return model.fit(X, y, **arguments)

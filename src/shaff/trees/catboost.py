@@ -12,7 +12,7 @@ import numpy as np
 from shaff._util.typing import FloatArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
-from shaff.trees.library import BoosterLibrary
+from shaff.trees.library import BoosterLibrary, UnreadableTreesError
 
 
 def read(model: Any) -> Ensemble:
@@ -40,18 +40,18 @@ def read(model: Any) -> Ensemble:
 def _refuse_other_kinds(model: Any, parameters: dict[str, Any]) -> None:
     loss = parameters["loss_function"]
     if loss.partition(":")[0] not in ("RMSE", *LOSSES):
-        raise InputError(
+        raise UnreadableTreesError(
             f"CatBoostRegressor has loss_function={loss!r}; only 'RMSE', 'Poisson' and 'Tweedie' "
             "can be replayed on subsets."
         )
     if model.get_cat_feature_indices():
-        raise NotImplementedError(
+        raise UnreadableTreesError(
             "CatBoost's splits on categories use statistics of the target and cannot be "
             "projected; give the categories as numbers, or use HistGradientBoostingRegressor or "
             "LGBMRegressor."
         )
     if parameters.get("grow_policy", "SymmetricTree") != "SymmetricTree":
-        raise NotImplementedError("Only CatBoost's symmetric trees can be projected.")
+        raise UnreadableTreesError("Only CatBoost's symmetric trees can be projected.")
 
 
 def _dump(model: Any) -> dict[str, Any]:
@@ -106,6 +106,13 @@ def _seed_name(model: Any) -> str:
     return "random_state" if "random_state" in model.get_params() else "random_seed"
 
 
+def _codes_itself(model: Any) -> bool:
+    """Whether a model was told of columns that it makes numbers of by itself."""
+    settings = model.get_params()
+    names = ("cat_features", "text_features", "embedding_features")
+    return any(settings.get(name) is not None for name in names)
+
+
 LOSSES = {"Poisson": "poisson", "Tweedie": "tweedie"}
 LIBRARY = BoosterLibrary(
     regressor="CatBoostRegressor",
@@ -120,4 +127,5 @@ LIBRARY = BoosterLibrary(
     takes_categories=lambda model: False,
     loss_name="loss_function",
     losses=LOSSES,
+    codes_itself=_codes_itself,
 )  # fmt: skip

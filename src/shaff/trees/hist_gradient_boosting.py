@@ -12,16 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from shaff._util.missing import is_missing
 from shaff._util.typing import BoolArray, IntArray
-from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
-from shaff.trees.library import BoosterLibrary
+from shaff.trees.library import BoosterLibrary, UnreadableTreesError
 
 
 def read(model: Any) -> Ensemble:
     """Read a fitted HistGradientBoostingRegressor with squared loss, or a loss of counts."""
     check_is_fitted(model)
     if model.loss not in ("squared_error", *LOSSES):
-        raise InputError(
+        raise UnreadableTreesError(
             f"HistGradientBoostingRegressor has loss={model.loss!r}; only 'squared_error', "
             "'poisson' and 'gamma' can be replayed on subsets."
         )

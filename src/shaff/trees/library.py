@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shaff._util.typing import BoolArray
+from shaff.errors import InputError
 from shaff.trees.ensemble import Ensemble
+
+
+class UnreadableTreesError(InputError, NotImplementedError):
+    """Trees of a kind that cannot be projected on subsets, such as those of another loss."""
 
 
 def _nothing(categorical: BoolArray) -> dict[str, Any]:
@@ -44,6 +49,12 @@ class BoosterLibrary:
     losses : dict of str
         Other losses than squares whose trees can be projected, as the library and as shaff call
         them. Their trees add up to a score, not to a prediction.
+    codes_itself : callable
+        Whether a model turns columns of categories into numbers by itself, so that it can only be
+        fitted to the rows as they were given.
+    raw_settings, raw_names : callables or None
+        From a ``Booster`` of the library, which has no settings of scikit-learn's kind, to its
+        settings under the same names, and to the names of its columns.
     """
 
     regressor: str
@@ -59,3 +70,6 @@ class BoosterLibrary:
     category_codes: Callable[[Any, list[str]], dict[str, dict[str, float]]] | None = None
     loss_name: str = "objective"
     losses: Mapping[str, str] = field(default_factory=dict)
+    codes_itself: Callable[[Any], bool] = lambda model: False
+    raw_settings: Callable[[Any], dict[str, Any]] | None = None
+    raw_names: Callable[[Any], list[str] | None] | None = None

@@ -1,4 +1,4 @@
-"""Reader of LightGBM's LGBMRegressor, from its public model dump."""
+"""Reader of LightGBM's LGBMRegressor and Booster, from the public model dump."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from shaff._util.typing import BoolArray
 from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
-from shaff.trees.library import BoosterLibrary
+from shaff.trees.library import BoosterLibrary, UnreadableTreesError
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted LGBMRegressor with squared loss, or a loss of counts or amounts."""
-    check_is_fitted(model)
-    booster = model.booster_
+    """Read a fitted LGBMRegressor or Booster of squared loss, or a loss of counts or amounts."""
+    booster = _booster(model)
     dump = booster.dump_model()
     parameters = booster.params
     _refuse_other_kinds(dump, parameters)
@@ -25,14 +24,32 @@ def read(model: Any) -> Ensemble:
         dump["max_feature_idx"] + 1,
         # The first tree's leaves hold the mean.
         base_score=0.0,
-        learning_rate=float(_parameter(parameters, "learning_rate", model.learning_rate)),
-        shrinkage=float(_parameter(parameters, "lambda_l2", model.reg_lambda)),
+        learning_rate=_number(parameters, "learning_rate", getattr(model, "learning_rate", 0.1)),
+        shrinkage=_number(parameters, "lambda_l2", getattr(model, "reg_lambda", 0.0)),
     )
+
+
+def _booster(model: Any) -> Any:
+    """What is inside of a regressor; a booster as it is."""
+    if hasattr(model, "dump_model"):
+        return model
+    check_is_fitted(model)
+    return model.booster_
+
+
+def _raw_settings(booster: Any) -> dict[str, Any]:
+    """Settings of a booster; those that it was not given are LightGBM's defaults."""
+    return {**booster.params, "objective": _objective(booster.dump_model(num_iteration=1))}
+
+
+def _objective(dump: dict[str, Any]) -> str:
+    """Name of the objective, which its settings follow."""
+    return str(dump.get("objective", "")).split(" ")[0]
 
 
 def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
     """LightGBM numbers the labels of pandas' categories, column by column."""
-    levels = model.booster_.pandas_categorical or []
+    levels = _booster(model).pandas_categorical or []
     if levels and len(levels) != len(columns):
         raise InputError(
             f"The model was fitted on {len(levels)} columns of categories, X has {len(columns)}."
@@ -56,18 +73,22 @@ def _parameter(parameters: dict[str, Any], name: str, default: Any) -> Any:
     return found[0] if found else default
 
 
+def _number(parameters: dict[str, Any], name: str, default: float) -> float:
+    return float(_parameter(parameters, name, default))
+
+
 def _refuse_other_kinds(dump: dict[str, Any], parameters: dict[str, Any]) -> None:
-    objective = str(dump.get("objective", "")).split(" ")[0]
+    objective = _objective(dump)
     if objective not in ("regression", *LOSSES):
-        raise InputError(
+        raise UnreadableTreesError(
             f"LGBMRegressor has objective={objective!r}; only squared loss ('regression') and "
             "'poisson', 'gamma' and 'tweedie' can be replayed on subsets."
         )
     boosting = _parameter(parameters, "boosting", "gbdt")
     if boosting not in ("gbdt", "gbrt", "goss"):
-        raise NotImplementedError(f"LightGBM's boosting_type={boosting!r} cannot be replayed.")
+        raise UnreadableTreesError(f"LightGBM's boosting_type={boosting!r} cannot be replayed.")
     if _parameter(parameters, "linear_tree", False):
-        raise NotImplementedError("LightGBM's linear trees cannot be projected on subsets.")
+        raise UnreadableTreesError("LightGBM's linear trees cannot be projected on subsets.")
 
 
 def _read_tree(structure: dict[str, Any]) -> Tree:
@@ -130,4 +151,6 @@ LIBRARY = BoosterLibrary(
     category_arguments=_category_arguments,
     category_codes=category_codes,
     losses=LOSSES,
+    raw_settings=_raw_settings,
+    raw_names=lambda booster: list(booster.feature_name()),
 )

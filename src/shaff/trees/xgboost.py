@@ -1,4 +1,4 @@
-"""Reader of XGBoost's XGBRegressor, from its public JSON form."""
+"""Reader of XGBoost's XGBRegressor and Booster, from the public JSON form."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shaff._util.typing import BoolArray
-from shaff.errors import InputError
 from shaff.trees.ensemble import LEAF, Ensemble, Tree
-from shaff.trees.library import BoosterLibrary
+from shaff.trees.library import BoosterLibrary, UnreadableTreesError
 
 
 def read(model: Any) -> Ensemble:
-    """Read a fitted XGBRegressor with squared loss, or a loss of counts or amounts."""
-    check_is_fitted(model)
-    booster = model.get_booster()
+    """Read a fitted XGBRegressor or Booster of squared loss, or a loss of counts or amounts."""
+    booster = _booster(model)
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     settings = json.loads(booster.save_config())["learner"]
     _refuse_other_kinds(learner)
@@ -34,9 +32,25 @@ def read(model: Any) -> Ensemble:
     )
 
 
+def _booster(model: Any) -> Any:
+    """What is inside of a regressor; a booster as it is."""
+    if not hasattr(model, "get_booster"):
+        return model
+    check_is_fitted(model)
+    return model.get_booster()
+
+
+def _raw_settings(booster: Any) -> dict[str, Any]:
+    """Settings of a booster that follow from its trees and objective."""
+    learner = json.loads(booster.save_config())["learner"]
+    trees = learner["gradient_booster"].get("tree_train_param", {})
+    sampled = {name: float(trees[name]) for name in SAMPLING if name in trees}
+    return {**sampled, "objective": learner["objective"]["name"]}
+
+
 def category_codes(model: Any, columns: list[str]) -> dict[str, dict[str, float]]:
     """XGBoost keeps the labels of the columns of categories since version 3.1."""
-    booster = model.get_booster()
+    booster = _booster(model)
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     encoded = learner["gradient_booster"]["model"].get("cats", {}).get("enc", [])
     labels = dict(zip(booster.feature_names or [], map(_labels, encoded), strict=False))
@@ -65,18 +79,18 @@ def _n_trees(booster: Any, n_trees: int) -> int:
 def _refuse_other_kinds(learner: dict[str, Any]) -> None:
     objective = learner["objective"]["name"]
     if objective not in ("reg:squarederror", *LOSSES):
-        raise InputError(
+        raise UnreadableTreesError(
             f"XGBRegressor has objective={objective!r}; only 'reg:squarederror', 'count:poisson', "
             "'reg:gamma' and 'reg:tweedie' can be replayed on subsets."
         )
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree":
-        raise NotImplementedError(f"XGBoost's booster={booster['name']!r} cannot be replayed.")
+        raise UnreadableTreesError(f"XGBoost's booster={booster['name']!r} cannot be replayed.")
     shape = booster["model"]["gbtree_model_param"]
     if int(shape.get("num_parallel_tree", 1)) > 1:
-        raise NotImplementedError("XGBoost's num_parallel_tree > 1 cannot be replayed.")
+        raise UnreadableTreesError("XGBoost's num_parallel_tree > 1 cannot be replayed.")
     if int(learner["learner_model_param"].get("num_target", 1)) > 1:
-        raise NotImplementedError("XGBoost models of several outputs cannot be replayed.")
+        raise UnreadableTreesError("XGBoost models of several outputs cannot be replayed.")
 
 
 def _read_tree(tree: dict[str, Any]) -> Tree:
@@ -125,16 +139,19 @@ def _takes_categories(model: Any) -> bool:
     return bool(model.get_params()["tree_method"] != "exact")
 
 
+SAMPLING = ("colsample_bynode", "colsample_bylevel", "colsample_bytree")
 LOSSES = {"count:poisson": "poisson", "reg:gamma": "gamma", "reg:tweedie": "tweedie"}
 LIBRARY = BoosterLibrary(
     regressor="XGBRegressor",
     classifier="XGBClassifier",
     module="xgboost",
     read=read,
-    column_sampling=("colsample_bynode", "colsample_bylevel", "colsample_bytree"),
+    column_sampling=SAMPLING,
     one_thread={"n_jobs": 1},
     takes_categories=_takes_categories,
     category_settings=_category_settings,
     category_codes=category_codes,
     losses=LOSSES,
+    raw_settings=_raw_settings,
+    raw_names=lambda booster: booster.feature_names,
 )

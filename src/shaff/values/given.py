@@ -13,13 +13,15 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from shaff.data.problem import Problem
 from shaff.errors import InputError, UserError
 from shaff.protocols import Game, LearnerFacts
-from shaff.trees.boosters import as_regressor, is_booster, read_ensemble
+from shaff.trees.boosters import as_regressor, codes_itself, is_booster, read_ensemble
 from shaff.trees.ensemble import Ensemble
 from shaff.trees.kinds import is_forest
+from shaff.trees.library import UnreadableTreesError
 from shaff.trees.wrapped import unwrap
 from shaff.values.boosting.grown import fitted_boosting, make_boosting
 from shaff.values.forest.grown import make_forest
@@ -53,7 +55,8 @@ def is_projectable(model: Any) -> bool:
     True
     """
     last = last_step(model)
-    return is_forest(last) or is_booster(as_regressor(last))
+    regressor = as_regressor(last)
+    return is_forest(last) or (is_booster(regressor) and not codes_itself(regressor))
 
 
 def last_step(model: Any) -> Any:
@@ -85,9 +88,13 @@ def explained_by_model(model: Any, problem: Problem) -> Game:
 
 
 def _grown(model: Any, problem: Problem) -> Game | None:
-    """Fit and project trees; None if the steps before them cannot be seen through."""
+    """Fit and project trees; None if they are of a kind that cannot be read, or if the steps before
+    them cannot be seen through."""
     if not isinstance(model, Pipeline):
-        return _made(model, problem)
+        try:
+            return _made(model, problem)
+        except UnreadableTreesError:
+            return None
     steps = fit_steps(model[:-1], problem) if len(model.steps) > 1 else None
     seen = None if steps is None else see_through([steps], problem)
     inner = None if seen is None else _grown(model.steps[-1][1], seen.problem)
@@ -194,6 +201,7 @@ def find_projection(model: Any) -> Projection | None:
     core, steps, is_merged, is_rescaled = unwrap(model)
     is_wrapped = core is not model
     if is_forest(core):
+        check_is_fitted(core)
         return Projection(core, None, steps, is_wrapped, has_bags=not is_merged)
     if is_rescaled or not is_booster(core):  # steps of another scale are not those of y
         return None
@@ -237,7 +245,7 @@ def _check_training(model: Any, asked: FittedQuestion) -> None:
     if asked.rows == "training" and not (asked.explains == "outcome" and known):
         raise InputError(
             f'rows="training" needs the outcome y, and a forest, whose bags tell which rows a tree '
-            f"has not seen; {model_name(model)} is given without. Pass held-out rows."
+            f"has not seen: pass held-out rows to explain {model_name(model)}."
         )
 
 

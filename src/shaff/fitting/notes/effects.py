@@ -15,13 +15,12 @@ FEW_NAMES = 5
 # One input alone explains more than all by this much: worth a word; so are unequal copies.
 # Smaller, and noise is remarked on (`benchmarks.truth`).
 ALONE_MARGIN = 0.005
-CONSTANT = "y is constant: there is nothing to explain."
 
 
 def constant_outcome(facts: Facts) -> Iterator[str]:
     """The outcome does not vary."""
     if facts.solution is None:
-        yield CONSTANT
+        yield f"{facts.selection.problem.target.constant}: there is nothing to explain."
 
 
 def shared_credit(facts: Facts) -> Iterator[str]:

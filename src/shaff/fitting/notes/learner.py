@@ -72,8 +72,8 @@ def _labelled(facts: LearnerFacts) -> Iterator[str]:
 def _in_place(facts: LearnerFacts) -> Iterator[str]:
     if facts.in_place_of is not None:
         yield (
-            f"The trees of {facts.in_place_of} cannot be projected, and it cannot be refitted on "
-            "each subset in reasonable time: learners of shaff explain the outcome in its place. "
+            f"{facts.in_place_of} has no trees that can be projected here, and is not refitted on "
+            "each subset: learners of shaff explain the outcome in its place. "
             'explains="predictions" explains the model.'
         )
 

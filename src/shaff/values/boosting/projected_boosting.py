@@ -141,8 +141,6 @@ class ProjectedBoosting:
     ) -> None:
         if start not in ("auto", "constant", *SCALES):
             raise InputError(f"start={start!r} is not one of {('auto', 'constant', *SCALES)}.")
-        if estimator is not None:
-            boosters.check_booster(estimator)
         self._set_up(problem)
         self._fits_outcome = self._has_own_loss(estimator)
         start = "constant" if self._fits_outcome else start
@@ -162,6 +160,8 @@ class ProjectedBoosting:
             if shrinkage is None:
                 shrinkage = self._choose_shrinkage() if like is None else like.shrinkage_
             self.shrinkage_ = float(shrinkage)
+        if estimator is not None:  # its trees have been read by now
+            boosters.check_booster(estimator)
 
     @classmethod
     def from_fitted(

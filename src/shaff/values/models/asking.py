@@ -16,9 +16,9 @@ from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
 from shaff.data.problem import Problem
 from shaff.data.table import in_order, is_frame, take_rows
-from shaff.data.target import Target, read_target
-from shaff.errors import InputError, InputTypeError, UserError
-from shaff.trees.boosters import known_names
+from shaff.data.target import Target, check_spread, read_target
+from shaff.errors import InputError, InputTypeError, UserError, reason_of
+from shaff.trees.boosters import is_raw, known_names, n_fitted_columns
 
 # Rows that a model is asked about at a time: its own memory stays small, and a bar shows how far
 # it is.
@@ -55,6 +55,8 @@ def model_name(model: Any) -> str:
     >>> model_name(Ridge()), model_name(model_name), model_name(lambda X: X)
     ('Ridge', 'model_name', 'the given function')
     """
+    if is_raw(model):
+        return f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     if hasattr(model, "predict") or hasattr(model, "predict_proba"):
         return type(model).__name__
     inner = model.func if isinstance(model, partial) else model
@@ -175,15 +177,20 @@ def with_known_columns(model: Any, rows: Any) -> Any:
         array = nw.from_native(rows, eager_only=True).to_numpy()
         check_columns(model, array.shape[1])
         return array
-    return in_order(rows, known_names(model)) if is_frame(rows) else rows
+    if is_frame(rows):
+        return in_order(rows, known_names(model))
+    check_columns(model, np.shape(rows)[1])
+    return rows
 
 
 def check_columns(model: Any, n_columns: int) -> None:
-    """Refuse rows with more or fewer columns than a model was fitted on."""
-    if model.n_features_in_ != n_columns:
-        raise InputError(
-            f"{model_name(model)} was fitted on {model.n_features_in_} columns, X has {n_columns}."
-        )
+    """Refuse rows with more or fewer columns than a model was fitted on, if it knows their number.
+
+    The libraries would say so in words of their own, and CatBoost takes no note of more columns.
+    """
+    known = n_fitted_columns(model)
+    if known not in (None, n_columns):
+        raise InputError(f"{model_name(model)} was fitted on {known} columns, X has {n_columns}.")
 
 
 def _in_batches(
@@ -202,14 +209,12 @@ def _in_batches(
 def _answer(question: Callable[[Any], Any], name: str, rows: Any) -> npt.NDArray[Any]:
     """One answer as an array of shape (n_rows,) or (n_rows, n_outputs)."""
     try:
-        said = np.asarray(question(rows))
+        found = question(rows)
+        said = found.astype(float).filled(np.nan) if np.ma.is_masked(found) else np.asarray(found)
     except (UserError, NotFittedError):
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{name} fails on these rows ({type(error).__name__}: {reason})."
-        ) from error
+        raise InputError(f"{name} fails on these rows ({reason_of(error)}).") from error
     if said.ndim not in (1, 2) or len(said) != len(rows):
         raise InputError(
             f"{name} returns shape {said.shape} for {counted(len(rows), 'row')}: expected one "
@@ -257,6 +262,8 @@ def _numbers(said: npt.NDArray[Any], name: str) -> FloatArray:
             f"{name} returns text ({texts[0]!r}): return numbers, or probabilities of the classes."
         )
     try:
+        if said.dtype.kind in "cmM":  # which would be cast
+            raise TypeError
         numbers = said.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"{name} returns {said.dtype}: expected numbers.") from error
@@ -266,4 +273,5 @@ def _numbers(said: npt.NDArray[Any], name: str) -> FloatArray:
             f"{name} returns NaN or infinity for {n_bad} of {counted(len(numbers), 'row')}: leave "
             "these rows out, or let it return a number."
         )
+    check_spread(numbers, f"The values that {name} returns")
     return numbers

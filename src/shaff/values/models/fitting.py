@@ -16,7 +16,7 @@ from shaff._util.typing import FloatArray
 from shaff._util.work import current_engine, in_blocks, run_tasks
 from shaff.data.problem import Problem
 from shaff.data.target import as_target
-from shaff.errors import InputError, UserError
+from shaff.errors import as_fitting_errors
 from shaff.trees.boosters import on_one_thread
 from shaff.trees.kinds import is_bagged
 from shaff.values.models.asking import ask, explained_by_model, model_name
@@ -62,15 +62,8 @@ def fit_as_given(model: Any, problem: Problem) -> Any:
         ...
     shaff.errors.InputError: Ridge cannot be fitted to these rows (ValueError: Input X contains...
     """
-    try:
+    with as_fitting_errors(model_name(model)):
         return fit_model(model, problem, problem.frame)
-    except UserError:
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise InputError(
-            f"{model_name(model)} cannot be fitted to these rows ({reason})."
-        ) from error
 
 
 def held_out_score(model: Any, problem: Problem) -> float | None:

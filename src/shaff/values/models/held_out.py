@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from shaff._util.seeds import draw_seed, seeded
+from shaff._util.seeds import draw_seed, seeded, unfitted
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.folds import make_folds
 from shaff.data.problem import Problem
@@ -166,7 +165,7 @@ def fit_held_out(
     folds = make_folds(len(X), cv, row_groups, seed, y=target)
     takes = sample_weight is not None and has_fit_parameter(model, "sample_weight")
     models = [
-        clone(model).fit(
+        unfitted(model).fit(
             X[fold.train],
             target[fold.train],
             **({"sample_weight": sample_weight[fold.train]} if takes else {}),  # type: ignore[index]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 
+from shaff._util.seeds import unfitted
 from shaff._util.typing import FloatArray
 from shaff.data.problem import Problem
 from shaff.trees.boosters import as_regressor, is_booster
@@ -65,7 +66,7 @@ class IndicatorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._only = int(codes[0]) if (codes == codes[0]).all() else None
         if self._only is None:
             names = codes if self.labels is None else np.array(self.labels)[codes]
-            self.classifier_ = clone(self.classifier).fit(X, names, **weight)
+            self.classifier_ = unfitted(self.classifier).fit(X, names, **weight)
         return self
 
     def predict(self, X: Any) -> FloatArray:
