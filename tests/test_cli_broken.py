@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from shaff.cli import main
-from shaff.data.sources import databases
+from shaff.data.sources import databases, files
 
 N = 20
 TABLE = "x,z,y\n" + "".join(f"{i},{i % 3},{i * i}\n" for i in range(N))
@@ -227,14 +227,39 @@ def test_what_by_does_not_explain_is_refused(fails):
         "seed = " + "9" * 5000,
         "a." * 50_000 + "a = 1",
         "a = " + "{a=" * 3000,
+        "a" * 300_000,
     ],
-    ids=["nested", "digits", "dots", "tables"],
+    ids=["nested", "digits", "dots", "tables", "word"],
 )
 def test_settings_that_no_reader_likes(fails, content):
     named("shaff.toml", content)
     out, err = fails("explain", "a.csv", "--target", "y", "--config", "shaff.toml")
     assert out == ""
     assert "--config: shaff.toml is no" in err
+
+
+def test_settings_of_editors_that_leave_a_mark(folder, capsys):
+    named("shaff.toml", '\ufefftarget = "y"\nestimator = "smooth"\nsubsets = 4')
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", "a.csv", "--config", "shaff.toml"])
+    assert stop.value.code == 0
+    assert "Shapley effects on the outcome y" in capsys.readouterr().out
+
+
+def test_panics_of_polars_are_one_line(folder, capfd, monkeypatch):
+    def panic(*_):
+        os.write(2, b"thread 'async-executor-0' panicked\nstack backtrace:\n")
+        print("said by Python", file=sys.stderr)
+        raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+    monkeypatch.setattr(files, "_read_scanned", panic)
+    ROWS.write_parquet("a.parquet")
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", "a.parquet", "--target", "y"])
+    assert stop.value.code == 2
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["said by Python", "shaff: cannot read a.parquet: it is damaged, or of a kind "
+                    "that polars cannot read."]  # fmt: skip
 
 
 def test_the_standard_input_may_be_closed(fails, monkeypatch):

@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 
 from shaff._util.frames import Backend
+from shaff._util.labels import label_array
 from shaff._util.missing import is_missing
-from shaff._util.numbers import EXACT, unmasked
+from shaff._util.numbers import EXACT
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import IntpArray
 from shaff._util.words import counted
@@ -239,7 +240,7 @@ def _labels_of(column: Any) -> list[Any]:
     """Return the labels as plain values, None where one is missing."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     is_series = isinstance(series, nw.Series)
-    values = series.to_list() if is_series else np.asarray(unmasked(column)).tolist()
+    values = series.to_list() if is_series else label_array(column).tolist()
     if any(isinstance(value, list) for value in values):
         raise InputError("by must be one label per row.")
     return _as_whole([None if is_missing(value) else value for value in values])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.numbers import unmasked
+from shaff._util.numbers import EXACT, unmasked
 from shaff._util.typing import IntpArray
 
 
@@ -35,9 +35,14 @@ def label_array(labels: Any) -> npt.NDArray[Any]:
     """
     plain = unmasked(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
     array = np.asarray(plain)
-    if array.dtype.kind not in "US" or isinstance(plain, np.ndarray):
+    if isinstance(plain, np.ndarray) or not (array.dtype.kind in "US" or _is_rounded(array)):
         return array
     return np.asarray(plain, dtype=object)
+
+
+def _is_rounded(array: npt.NDArray[Any]) -> bool:
+    """Whether integers of a list may have become equal: numpy has no type for all of them."""
+    return array.dtype.kind == "f" and bool((np.abs(array) > EXACT).any())
 
 
 def label_codes(labels: npt.NDArray[Any]) -> tuple[tuple[str, ...], IntpArray]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 def write(text: str) -> None:
@@ -25,3 +28,38 @@ def hang_up() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+@contextmanager
+def without_native_errors() -> Iterator[None]:
+    """Keep away what libraries write to the standard error by themselves, as Rust does before its
+    panics become errors of Python; what Python writes there still arrives."""
+    try:
+        kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    python = sys.stderr
+    if _writes_to(python, 2):
+        python.flush()
+        sys.stderr = os.fdopen(
+            os.dup(2), "w", buffering=1, encoding=python.encoding, errors=python.errors
+        )
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        if sys.stderr is not python:
+            sys.stderr.close()
+            sys.stderr = python
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _writes_to(stream: Any, number: int) -> bool:
+    """Whether a stream is that of the process, and not what took its place."""
+    try:
+        return bool(stream.fileno() == number)
+    except (AttributeError, OSError, ValueError):
+        return False

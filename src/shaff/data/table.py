@@ -83,6 +83,11 @@ def check_table(X: Any) -> None:
         raise InputTypeError(
             f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
         )
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputTypeError(
+            "X is an array with named fields: make it a data frame first, such as "
+            "pandas.DataFrame(X)."
+        )
 
 
 def collected(X: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from shaff._util.numbers import as_floats
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.target import read_values
 from shaff.errors import InputError
@@ -26,7 +27,7 @@ def numbers(given: Any, argument: str) -> FloatArray:
         raise InputError(f"{argument} has no rows.")
     if values.ndim != 1 or values.dtype.kind not in "iufb":
         raise InputError(f"{argument} must hold one number per row.")
-    found = values.astype(np.float64)
+    found = as_floats(values, argument)
     if not np.isfinite(found).all():
         raise InputError(f"{argument} has missing or infinite values: drop those rows.")
     return found
