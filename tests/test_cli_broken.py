@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -273,6 +274,25 @@ def test_the_standard_input_may_be_closed(fails, monkeypatch):
 # Ctrl-C and broken pipes -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("output", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("> /dev/full", 2, "shaff: No space left on device\n"),
+        ("--json - > /dev/full", 2, "shaff: No space left on device\n"),
+    ],
+    ids=["closed", "full", "full for JSON"],
+)
+def test_the_standard_output_may_be_closed_or_full(folder, output, code, said):
+    words = shlex.join([sys.executable, "-m", "shaff", "explain", "a.csv", "--target", "y", *QUICK])
+    done = subprocess.run(
+        f"{words} --quiet --csv r.csv {output}", shell=True, capture_output=True, text=True
+    )
+    warnings = [line for line in done.stderr.splitlines(True) if "warning" in line]
+    assert done.returncode == code
+    assert done.stderr.removeprefix("".join(warnings)) == said
+
+
 def test_ctrl_c_ends_a_query_at_once(fails, monkeypatch):
     endless = "WITH RECURSIVE c(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM c) SELECT y FROM c"
     connect = databases._connect_sqlite
@@ -300,9 +320,9 @@ def test_ctrl_c_ends_reading_of_the_standard_input(folder):
     assert contents(folder) == before
 
 
-# A program that is interrupted when it begins to import a module.
+# What Python runs when it starts: it is interrupted when it begins to import a module.
 AT_IMPORT = """
-import os, runpy, signal, sys
+import os, signal, sys
 
 class Interrupting:
     came = False
@@ -310,19 +330,25 @@ class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r} and not self.came:
             self.came = True
-            os.kill(os.getpid(), signal.SIGINT)
+            {code}
 
 sys.meta_path.insert(0, Interrupting())
-runpy.run_module("shaff", run_name="__main__")
 """
+INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
+# Libraries run text as code when they are imported: Python remembers an interrupt of that, and ends
+# a program that is run with -m by the signal.
+AS_TEXT = f"exec('{INTERRUPT}')"
 
 
+@pytest.mark.parametrize("code", [INTERRUPT, AS_TEXT], ids=["code", "text"])
 @pytest.mark.parametrize(
     "module", ["shaff.cli", "typer", "shaff.cli.commands", "numpy", "polars", "scipy", "sklearn"]
 )
-def test_ctrl_c_while_modules_are_imported(folder, module):
-    words = [sys.executable, "-c", AT_IMPORT.format(module=module), "explain", "a.csv"]
-    done = subprocess.run([*words, "--target", "y"], capture_output=True, text=True, check=False)
+def test_ctrl_c_while_modules_are_imported(folder, monkeypatch, module, code):
+    named("sitecustomize.py", AT_IMPORT.format(module=module, code=code))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    words = [sys.executable, "-m", "shaff", "explain", "a.csv", "--target", "y"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "shaff: interrupted\n")
 
 

@@ -1,6 +1,7 @@
 """Damaged files of every kind: the right answer or one line, and never fewer rows without a word;
 see `corruption`, which also runs thousands of them."""
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -56,6 +57,16 @@ def test_damaged_options_are_taken_or_refused(tmp_path, monkeypatch):
     found, wrong = counts(damaged_configs(40, tmp_path))
     assert wrong == []
     assert found[".toml"][REFUSED] > 10
+
+
+def test_a_result_without_its_numbers_is_refused_or_shown(tmp_path):
+    """Null and nothing in each place where numbers stand."""
+    for saved in SAVED:
+        content = json.loads(saved)
+        for name in content:
+            for nothing in (None, {}, [], [None]):
+                text = json.dumps({**content, name: nothing})
+                assert result_outcome(text, tmp_path) in (REFUSED, RIGHT), (name, nothing)
 
 
 @pytest.mark.slow

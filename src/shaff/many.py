@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from shaff._util.frames import Backend
-from shaff._util.labels import label_array
+from shaff._util.labels import label_array, spelt
 from shaff._util.missing import is_missing
 from shaff._util.numbers import EXACT
 from shaff._util.seeds import draw_seed
@@ -230,7 +230,7 @@ def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
     rows: dict[Any, list[int]] = {label: [] for label in order}
     for row, label in enumerate(labels):
         rows[label].append(row)
-    names = [MISSING if label is None else str(label) for label in order]
+    names = [MISSING if label is None else spelt(label) for label in order]
     if len(set(names)) < len(names):
         raise InputError("by has labels that are spelt the same: give them other names.")
     return {n: np.array(rows[k], dtype=np.intp) for n, k in zip(names, order, strict=True)}

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from shaff._util.numbers import EXACT, unmasked
 from shaff._util.typing import IntpArray
+from shaff.errors import InputError
 
 
 def text_of(label: Any) -> str:
@@ -20,7 +21,22 @@ def text_of(label: Any) -> str:
     >>> text_of(1), text_of(b"a"), text_of(b"\\xff")
     ('1', 'a', '\\\\xff')
     """
-    return label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else str(label)
+    return label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else spelt(label)
+
+
+def spelt(label: Any) -> str:
+    """Return ``str(label)``; Python refuses to spell numbers of thousands of digits.
+
+    Examples
+    --------
+    >>> from shaff._util.labels import spelt
+    >>> spelt(1.5)
+    '1.5'
+    """
+    try:
+        return str(label)
+    except ValueError as error:
+        raise InputError("A label is a number of thousands of digits: pass it as text.") from error
 
 
 def label_array(labels: Any) -> npt.NDArray[Any]:

@@ -5,22 +5,33 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
 def write(text: str) -> None:
     """Write text, unless nobody reads it."""
+    if sys.stdout is None:  # closed from the beginning
+        return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         hang_up()
+    except OSError:  # a full disk, which would be told again at the end
+        hang_up()
+        raise
 
 
 def flush() -> None:
     """Write what is still held back."""
     write("")
+
+
+def settle() -> None:
+    """Write what is still held back, or throw it away: there is another error to tell."""
+    with suppress(OSError):
+        flush()
 
 
 def hang_up() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.frames import BACKENDS, Backend
+from shaff._util.labels import spelt
 from shaff._util.missing import is_missing
 from shaff._util.numbers import as_floats, is_number, unmasked
 from shaff._util.typing import BoolArray, FloatArray, is_whole
@@ -419,8 +420,8 @@ def _categories(values: list[Any], name: str) -> Column:
             f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
             "drop or convert it."
         )
-    code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
-    codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
+    code = {label: float(k) for k, label in enumerate(sorted({spelt(v) for v in known}))}
+    codes = np.array([np.nan if is_missing(v) else code[spelt(v)] for v in values])
     return Column(codes, True, _category_remarks(kinds, len(code), len(known)), tuple(code))
 
 
