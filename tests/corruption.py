@@ -2,6 +2,7 @@
 of them.
 
     PYTHONPATH=src:tests:. python tests/corruption.py [--files 2000 --results 2000 --configs 500]
+    PYTHONPATH=src:tests:. python tests/corruption.py --first 100000  # other damages
 
 prints how many were refused in one line, how many were read, how many rows or columns were lost
 without a word, and how many ended in a traceback. `test_corruption` runs a sample.
@@ -360,21 +361,21 @@ def command_outcome(words, data):
 # Runs ---------------------------------------------------------------------------------------------
 
 
-def damaged_tables(n, folder, endings=tuple(MAKERS)):
-    for k in range(n):
+def damaged_tables(n, folder, endings=tuple(MAKERS), first=0):
+    for k in range(first, first + n):
         ending, rng = endings[k % len(endings)], np.random.default_rng([1, k])
         yield ending, k, table_outcome(ending, damaged(intact(ending), rng), folder)
 
 
-def damaged_results(n, folder):
-    for k in range(n):
+def damaged_results(n, folder, first=0):
+    for k in range(first, first + n):
         saved, rng = SAVED[k % len(SAVED)], np.random.default_rng([2, k])
         kind = json.loads(saved)["format"].removeprefix("shaff.")
         yield kind, k, result_outcome(damaged_result(saved, rng), folder)
 
 
-def damaged_configs(n, folder):
-    for k in range(n):
+def damaged_configs(n, folder, first=0):
+    for k in range(first, first + n):
         yield ".toml", k, config_outcome(damaged_config(np.random.default_rng([3, k])), folder)
 
 
@@ -400,12 +401,13 @@ def main(words):
     parser = argparse.ArgumentParser()
     for kind, n in (("files", 2000), ("results", 2000), ("configs", 500)):
         parser.add_argument(f"--{kind}", type=int, default=n)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case, its seed")
     asked = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        report(damaged_tables(asked.files, folder))
-        report(damaged_results(asked.results, folder))
-        report(damaged_configs(asked.configs, folder))
+        report(damaged_tables(asked.files, folder, first=asked.first))
+        report(damaged_results(asked.results, folder, first=asked.first))
+        report(damaged_configs(asked.configs, folder, first=asked.first))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def test_the_known_parts_of_the_benchmark_are_right():
         ({"y": (np.full(150, np.nan), np.zeros(150))}, "finite number"),
         ({"y": (["a", "b", "c"] * 50, ["a"] * 150)}, "two classes, not 3"),
         ({"before": month(0, n=19)}, "before has 19 rows; its halves need at least 10"),
-        ({"y": (["a", None, "b"] * 50, ["a"] * 150)}, "missing values"),
+        ({"y": (["a", None, "b"] * 50, ["a"] * 150)}, "missing labels"),
         ({"y": (rate(np.ones(150), np.arange(1, 151)),) * 2}, "y has weights"),
         ({"n_splits": 1}, "at least 2"),
         ({"n_splits": np.float64(2)}, "at least 2"),

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ import pytest
 import zstandard
 
 from shaff.cli import main
-from shaff.data.sources import databases
+from shaff.data.sources import databases, files
 
 N = 20
 TABLE = "x,z,y\n" + "".join(f"{i},{i % 3},{i * i}\n" for i in range(N))
@@ -227,14 +228,39 @@ def test_what_by_does_not_explain_is_refused(fails):
         "seed = " + "9" * 5000,
         "a." * 50_000 + "a = 1",
         "a = " + "{a=" * 3000,
+        "a" * 300_000,
     ],
-    ids=["nested", "digits", "dots", "tables"],
+    ids=["nested", "digits", "dots", "tables", "word"],
 )
 def test_settings_that_no_reader_likes(fails, content):
     named("shaff.toml", content)
     out, err = fails("explain", "a.csv", "--target", "y", "--config", "shaff.toml")
     assert out == ""
     assert "--config: shaff.toml is no" in err
+
+
+def test_settings_of_editors_that_leave_a_mark(folder, capsys):
+    named("shaff.toml", '\ufefftarget = "y"\nestimator = "smooth"\nsubsets = 4')
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", "a.csv", "--config", "shaff.toml"])
+    assert stop.value.code == 0
+    assert "Shapley effects on the outcome y" in capsys.readouterr().out
+
+
+def test_panics_of_polars_are_one_line(folder, capfd, monkeypatch):
+    def panic(*_):
+        os.write(2, b"thread 'async-executor-0' panicked\nstack backtrace:\n")
+        print("said by Python", file=sys.stderr)
+        raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+    monkeypatch.setattr(files, "_read_scanned", panic)
+    ROWS.write_parquet("a.parquet")
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", "a.parquet", "--target", "y"])
+    assert stop.value.code == 2
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["said by Python", "shaff: cannot read a.parquet: it is damaged, or of a kind "
+                    "that polars cannot read."]  # fmt: skip
 
 
 def test_the_standard_input_may_be_closed(fails, monkeypatch):
@@ -246,6 +272,25 @@ def test_the_standard_input_may_be_closed(fails, monkeypatch):
 
 
 # Ctrl-C and broken pipes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("> /dev/full", 2, "shaff: No space left on device\n"),
+        ("--json - > /dev/full", 2, "shaff: No space left on device\n"),
+    ],
+    ids=["closed", "full", "full for JSON"],
+)
+def test_the_standard_output_may_be_closed_or_full(folder, output, code, said):
+    words = shlex.join([sys.executable, "-m", "shaff", "explain", "a.csv", "--target", "y", *QUICK])
+    done = subprocess.run(
+        f"{words} --quiet --csv r.csv {output}", shell=True, capture_output=True, text=True
+    )
+    warnings = [line for line in done.stderr.splitlines(True) if "warning" in line]
+    assert done.returncode == code
+    assert done.stderr.removeprefix("".join(warnings)) == said
 
 
 def test_ctrl_c_ends_a_query_at_once(fails, monkeypatch):
@@ -275,9 +320,9 @@ def test_ctrl_c_ends_reading_of_the_standard_input(folder):
     assert contents(folder) == before
 
 
-# A program that is interrupted when it begins to import a module.
+# What Python runs when it starts: it is interrupted when it begins to import a module.
 AT_IMPORT = """
-import os, runpy, signal, sys
+import os, signal, sys
 
 class Interrupting:
     came = False
@@ -285,19 +330,25 @@ class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r} and not self.came:
             self.came = True
-            os.kill(os.getpid(), signal.SIGINT)
+            {code}
 
 sys.meta_path.insert(0, Interrupting())
-runpy.run_module("shaff", run_name="__main__")
 """
+INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
+# Libraries run text as code when they are imported: Python remembers an interrupt of that, and ends
+# a program that is run with -m by the signal.
+AS_TEXT = f"exec('{INTERRUPT}')"
 
 
+@pytest.mark.parametrize("code", [INTERRUPT, AS_TEXT], ids=["code", "text"])
 @pytest.mark.parametrize(
     "module", ["shaff.cli", "typer", "shaff.cli.commands", "numpy", "polars", "scipy", "sklearn"]
 )
-def test_ctrl_c_while_modules_are_imported(folder, module):
-    words = [sys.executable, "-c", AT_IMPORT.format(module=module), "explain", "a.csv"]
-    done = subprocess.run([*words, "--target", "y"], capture_output=True, text=True, check=False)
+def test_ctrl_c_while_modules_are_imported(folder, monkeypatch, module, code):
+    named("sitecustomize.py", AT_IMPORT.format(module=module, code=code))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    words = [sys.executable, "-m", "shaff", "explain", "a.csv", "--target", "y"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "shaff: interrupted\n")
 
 

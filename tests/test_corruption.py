@@ -1,7 +1,9 @@
 """Damaged files of every kind: the right answer or one line, and never fewer rows without a word;
 see `corruption`, which also runs thousands of them."""
 
+import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import polars as pl
@@ -55,6 +57,16 @@ def test_damaged_options_are_taken_or_refused(tmp_path, monkeypatch):
     found, wrong = counts(damaged_configs(40, tmp_path))
     assert wrong == []
     assert found[".toml"][REFUSED] > 10
+
+
+def test_a_result_without_its_numbers_is_refused_or_shown(tmp_path):
+    """Null and nothing in each place where numbers stand."""
+    for saved in SAVED:
+        content = json.loads(saved)
+        for name in content:
+            for nothing in (None, {}, [], [None]):
+                text = json.dumps({**content, name: nothing})
+                assert result_outcome(text, tmp_path) in (REFUSED, RIGHT), (name, nothing)
 
 
 @pytest.mark.slow
@@ -116,6 +128,37 @@ def test_a_page_of_sqlite_that_claims_fewer_rows_is_refused(tmp_path):
         assert database.execute("SELECT COUNT(*) FROM houses").fetchone()[0] < 60
     with pytest.raises(InputError, match="it is damaged"):
         read_database(path, None, None, 100, 0)
+
+
+def test_a_definition_of_sqlite_that_names_fewer_columns_is_refused(tmp_path):
+    path = tmp_path / "a.sqlite"
+    # One bit: two columns become one, of the type "INTEGERl price INTEGER".
+    path.write_bytes(intact(".sqlite").replace(b"rooms INTEGER,", b"rooms INTEGERl"))
+    with sqlite3.connect(path) as database:
+        assert len(database.execute("SELECT * FROM houses").fetchone()) == 3
+    with pytest.raises(InputError, match="rows of 4 columns, 3 of them named"):
+        read_database(path, None, None, 100, 0)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "(a, b AS (2 * a), c AS (a + 1) STORED, y)",
+        "(a, y) WITHOUT ROWID",
+        "(a, y); ALTER TABLE t ADD COLUMN b DEFAULT 3",
+        "(a, b, y); ALTER TABLE t DROP COLUMN b",
+        f"(a, y, {', '.join(f'c{k}' for k in range(300))})",
+    ],
+    ids=["computed", "without numbers", "added", "dropped", "wide"],
+)
+def test_tables_of_sqlite_of_all_kinds_are_read(definition, tmp_path):
+    path = tmp_path / "a.sqlite"
+    definition = definition.replace("(a", "(a INTEGER PRIMARY KEY", 1)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(f"CREATE TABLE t {definition}")
+        database.executemany("INSERT INTO t (a, y) VALUES (?, ?)", [(k, -k) for k in range(3000)])
+    frame, _ = read_database(path, None, "t", 5000, 0)
+    assert frame["y"].to_list() == [-k for k in range(3000)]
 
 
 @pytest.mark.parametrize("options", [{}, {"use_pyarrow": True}, {"data_page_size": 500}])

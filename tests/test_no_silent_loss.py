@@ -7,18 +7,32 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from scipy.stats import norm
 from sklearn.model_selection import KFold
 
-from shaff import ShapleyEffects, explain_many
+from shaff import (
+    ShapleyEffects,
+    exceeds,
+    explain_change,
+    explain_many,
+    explain_model,
+    explain_simulator,
+    solve_game,
+    survival_outcome,
+)
+from shaff._util.labels import label_array, label_codes
 from shaff.data.folds import make_folds
 from shaff.data.problem import RawData, read_problem
 from shaff.data.sources.blocks import BlockSampler, RowCount, group_shares
 from shaff.data.sources.databases import read_database
 from shaff.data.sources.files import Source, read_source, with_types
 from shaff.data.sources.sampled import draw
+from shaff.data.target import _as_whole
 from shaff.errors import InputError, UserError
 from shaff.fitting.notes.reading import sentence
+from shaff.simulators import Simulation
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -85,6 +99,70 @@ def test_masked_rows_are_explained_as_missing_and_masked_segments_have_a_name():
     assert list(many.results) == ["0", "1", "missing"]
 
 
+def test_masked_rows_and_items_of_lists_are_missing():
+    mask = GONE[:, None] & [True, False, False]
+    rows = [np.ma.array(row, mask=gone) for row, gone in zip(X, mask, strict=True)]
+    assert np.array_equal(np.isnan(problem(rows, Y).X), mask)
+    items = [np.ma.array(v, mask=gone) for v, gone in zip(Y, GONE, strict=True)]
+    for y in (items, [np.ma.array([v, 1.0], mask=[gone, False]) for v, gone in zip(Y, GONE)]):  # noqa: B905
+        with pytest.raises(InputError, match=r"^Input y contains NaN"):
+            problem(X, y)
+
+
+def as_masked(Z):
+    return np.ma.array(Z[:, 0], mask=Z[:, 1] > 0)
+
+
+def as_complex(Z):
+    return Z[:, 0] * (1 + 1j)
+
+
+@pytest.mark.parametrize("function", [as_masked, as_complex])
+def test_what_models_and_games_return_is_whole_or_refused(function):
+    with pytest.raises(InputError, match=r"returns NaN or infinity|holds complex ones"):
+        explain_model(function, X, random_state=0)
+    with pytest.raises(InputError, match="not finite real numbers"):
+        solve_game(lambda masks: function(masks.astype(float)), 3)
+
+
+def test_masked_runs_of_simulators_failed():
+    inputs = {"a": norm(), "b": norm()}
+    small = {"n": 64, "n_labelled": 0, "random_state": 0}
+    each = explain_simulator(lambda a, b: np.ma.masked if b > 0 else a, inputs, **small)
+    at_once = explain_simulator(
+        lambda a, b: np.ma.array(a, mask=b > 0), inputs, vectorised=True, **small
+    )
+    assert each.failed.keys() == at_once.failed.keys()
+    assert len(each.failed) == 32
+    known = Simulation.from_samples(X, np.ma.array(Y, mask=GONE), random_state=0)
+    assert list(known.failed) == [3]
+    with pytest.raises(InputError, match="one number for each run"):
+        Simulation.from_samples(X, Y + 1j)
+    with pytest.raises(InputError, match="missing or infinite"):
+        explain_simulator(as_masked, {"a": np.ma.array([1.0, 2.0], mask=[0, 1])}, **small)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.ma.array(Y, mask=GONE), "one finite number per row"),
+        (Y + 1j, "holds complex ones"),
+        (np.where(GONE, None, np.where(Y > 0, "a", "b")), "missing labels"),
+    ],
+    ids=["masked", "complex", "labels"],
+)
+def test_outcomes_of_changes_are_whole_or_refused(y, message):
+    with pytest.raises(InputError, match=message):
+        explain_change(X, X, (y, y))
+
+
+def test_arrays_with_named_fields_are_refused():
+    fields = np.zeros(N, dtype=[("a", float), ("b", float)])
+    for table in (fields, np.ma.array(fields, mask=[(gone, False) for gone in GONE])):
+        with pytest.raises(UserError, match="named fields: make it a data frame"):
+            problem(table, Y)
+
+
 # Digits -------------------------------------------------------------------------------------------
 
 
@@ -98,8 +176,10 @@ def test_masked_rows_are_explained_as_missing_and_masked_segments_have_a_name():
         pl.DataFrame({"id": [None, *IDS[1:].tolist()], "b": Y}),
         pl.DataFrame({"id": pl.Series((IDS + 0).tolist(), dtype=pl.Int128), "b": Y}),
         pd.DataFrame({"id": IDS.astype(object), "b": Y}),
+        pd.DataFrame({"id": [-1, *IDS[1:]], "b": Y}),
+        pa.table({"id": pa.array([decimal.Decimal(k) for k in IDS.tolist()]), "b": Y}),
     ],
-    ids=["numpy", "lists", "pandas", "Int64", "polars", "Int128", "objects"],
+    ids=["numpy", "lists", "pandas", "Int64", "polars", "Int128", "objects", "far", "decimals"],
 )
 def test_integers_that_would_become_equal_are_refused(table):
     with pytest.raises(InputError, match="floating-point numbers cannot tell apart"):
@@ -112,6 +192,22 @@ def test_an_outcome_and_times_that_would_become_equal_are_refused():
             problem(X, y)
     with pytest.raises(InputError, match="Column 'time' holds integers beyond"):
         problem(X, Y, time=IDS)
+
+
+def test_labels_and_answers_that_would_become_equal():
+    segments = [(2**63, -1, 2**63 + 1)[k % 3] for k in range(N)]
+    assert len(np.unique(label_array(segments))) == 3
+    many = explain_many(X, Y, by=["a\0" if k % 2 else "a" for k in range(N)], estimator="smooth")
+    assert list(many.results) == ["a", "a\0"]
+    assert label_codes(_as_whole(np.array([1e19, 2e19])))[1].tolist() == [0, 1]
+    with pytest.raises(UserError, match="text and bytes"):
+        problem(X, ["a" if k % 2 else b"a" for k in range(N)])
+    with pytest.raises(InputError, match=r"^What .* holds integers beyond"):
+        explain_model(lambda Z: 2**60 + (8 * Z[:, 0]).astype(int), X, random_state=0)
+    with pytest.raises(InputError, match=r"^time holds integers beyond"):
+        survival_outcome(IDS, np.ones(N), horizon=1.0)
+    with pytest.raises(InputError, match="limit must be a finite number"):
+        exceeds(Y, 1j)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +350,13 @@ def test_folds_that_measure_nothing_or_what_was_seen(cv, message):
 def test_truth_values_of_rows_are_folds_too():
     (fold,) = make_folds(N, [(ALL < 40, ALL >= 40)])
     assert (fold.train.tolist(), fold.test.tolist()) == (ALL[:40].tolist(), ALL[40:].tolist())
+
+
+@pytest.mark.parametrize("estimator", ["smooth", "forest", "boosting", "auto"])
+@pytest.mark.parametrize("cv", [-3, 0, True, N + 1])
+def test_impossible_numbers_of_folds(estimator, cv):
+    with pytest.raises(InputError, match="is not between 2 and the number of rows"):
+        ShapleyEffects(estimator, cv=cv).fit(X, Y)
 
 
 def test_lists_of_rows_do_not_fit_a_sample():

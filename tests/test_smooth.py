@@ -699,3 +699,17 @@ def test_relevance_falls_back_on_its_prior_where_nothing_can_be_inverted(monkeyp
     by_prior = find_theta(functions, y, np.ones(80))
     assert (by_prior == by_prior[0]).all()
     assert not np.allclose(found, by_prior)
+
+
+@pytest.mark.parametrize("n_levels", [3, 100])
+def test_names_of_levels_that_are_as_frequent_decide_nothing(n_levels):
+    """Beyond 64 levels some have no indicator: which, is a matter of rows."""
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat(np.arange(float(n_levels)), 6))
+    x = np.column_stack([codes, rng.standard_normal(len(codes))])
+    y = np.sin(codes) + x[:, 1]
+    renamed = np.column_stack([rng.permutation(n_levels)[codes.astype(int)], x[:, 1]])
+    table = {"categorical": np.array([True, False])}
+    masks = np.array([[True, False], [True, True]])
+    one, other = (Smooth(X, y, **table).fit_subsets(masks) for X in (x, renamed))
+    assert np.array_equal(one, other)

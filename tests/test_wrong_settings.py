@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 
 from shaff import ShapleyEffects, explain_many
 from shaff._util.words import repeated
@@ -30,6 +31,7 @@ Y = X[:, 0]
         ({"checkpoint": 5, "random_state": 0}, "checkpoint=5: expected a folder"),
         ({"checkpoint": "", "random_state": 0}, "checkpoint='': expected a folder"),
         ({"verbose": "loud"}, "verbose='loud': expected 0 or 1"),
+        ({"checkpoint": "a\0", "random_state": 0}, "zero byte"),
         ({"cv": []}, "cv has no folds"),
         ({"cv": [1, 2]}, "cv"),
     ],
@@ -38,6 +40,23 @@ def test_settings_are_refused_in_one_line(settings, message):
     with pytest.raises(UserError, match=message) as found:
         ShapleyEffects("smooth", **settings).fit(X, Y)
     assert "\n" not in str(found.value)
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(UserError, match=r"Ridge is a class: pass a model, Ridge\(\)"):
+        ShapleyEffects(Ridge).fit(X, Y)
+
+
+def test_numbers_of_thousands_of_digits():
+    labels = [10**5000, 1] * 30
+    for read in (lambda: ShapleyEffects("smooth").fit(X, Y, row_groups=labels),
+                 lambda: explain_many(X, Y, by=labels),
+                 lambda: ShapleyEffects("smooth", categorical=["a"]).fit(
+                     pd.DataFrame({"a": pd.Series(labels, dtype=object), "b": Y}), Y)):  # fmt: skip
+        with pytest.raises(UserError, match="thousands of digits"):
+            read()
+    with pytest.raises(UserError, match="beyond all floating-point numbers"):
+        ShapleyEffects("smooth").fit([[10**400, 1.0]] * 60, Y)
 
 
 @pytest.mark.parametrize("jobs", [0, "a", 1.5])

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
-from shaff._util.labels import two_labels
+from shaff._util.labels import label_array, two_labels
 from shaff._util.missing import is_missing
+from shaff._util.numbers import as_floats
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import FloatArray, IntpArray, is_whole
 from shaff._util.warn import warn
@@ -216,19 +216,18 @@ def _check_rows(table: _OutcomeTable, name: str) -> None:
 
 
 def _plain(outcome: Any) -> Any:
-    series = nw.from_native(collected(outcome), series_only=True, pass_through=True)
-    return np.asarray(series.to_numpy() if isinstance(series, nw.Series) else outcome)
+    return label_array(collected(outcome))
 
 
 def _numbers(outcomes: list[Any]) -> list[FloatArray]:
     """The outcomes as numbers; of two classes whether it is the second."""
     if all(np.issubdtype(o.dtype, np.number) or o.dtype == bool for o in outcomes):
-        numbers = [o.astype(np.float64) for o in outcomes]
+        numbers = [as_floats(o, "y") for o in outcomes]
         if not all(n.ndim == 1 and np.isfinite(n).all() for n in numbers):
             raise InputError("y must hold one finite number per row.")
         return numbers
     if any(is_missing(label) for o in outcomes for label in o.tolist()):
-        raise InputError("y has missing values: drop those rows.")
+        raise InputError("y has missing labels: drop those rows.")
     classes = sorted({str(label) for o in outcomes for label in o.tolist()})
     if len(classes) != 2:
         raise InputError(f"y must hold numbers or two classes, not {len(classes)} classes.")

@@ -55,7 +55,11 @@ def as_user_errors() -> Iterator[None]:
         yield
     except UserError:
         raise
-    except (ValueError, OverflowError) as error:
+    except OverflowError as error:
+        raise InputError(
+            "The data hold a number beyond all floating-point numbers: replace it."
+        ) from error
+    except ValueError as error:
         raise InputError(_in_one_line(error)) from error
     except TypeError as error:
         raise InputTypeError(_in_one_line(error)) from error

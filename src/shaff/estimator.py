@@ -62,6 +62,7 @@ from shaff.values.labelled import Labelling, make_labelled
 from shaff.values.losses import check_loss
 from shaff.values.making import (
     check_holds_out_folds,
+    check_instance,
     check_measurable,
     estimator_for_all_rows,
     explained_by_fit,
@@ -589,6 +590,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         """`fit`, told how the data were read before, how the call is to be written, and where
         further points may be drawn."""
         model = model_of(self.estimator)
+        check_instance(model)
         as_classes = hasattr(model, "fit") and is_classifier(model)
         with _all_or_nothing(self), words_for_full_memory():
             settings = self._resolve(as_classes)

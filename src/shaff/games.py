@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shaff._util.numbers import unmasked
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import BoolArray, FloatArray, RandomState, is_list, is_whole
 from shaff._util.words import counted
@@ -184,7 +185,7 @@ class _CountedGame:
 
     def evaluate(self, subsets: Subsets) -> Values:
         """Return the value of each subset minus that of the empty set."""
-        found = np.asarray(self._game(subsets.masks()))
+        found = np.asarray(unmasked(self._game(subsets.masks())))
         if found.shape != (len(subsets),):
             raise InputError(
                 f"game returned an array of shape {found.shape} for {len(subsets)} subsets: "

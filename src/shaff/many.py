@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 
 from shaff._util.frames import Backend
+from shaff._util.labels import label_array, spelt
 from shaff._util.missing import is_missing
-from shaff._util.numbers import EXACT, unmasked
+from shaff._util.numbers import EXACT
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import IntpArray
 from shaff._util.words import counted
@@ -229,7 +230,7 @@ def _read_segments(X: Any, by: Any) -> dict[str, IntpArray] | None:
     rows: dict[Any, list[int]] = {label: [] for label in order}
     for row, label in enumerate(labels):
         rows[label].append(row)
-    names = [MISSING if label is None else str(label) for label in order]
+    names = [MISSING if label is None else spelt(label) for label in order]
     if len(set(names)) < len(names):
         raise InputError("by has labels that are spelt the same: give them other names.")
     return {n: np.array(rows[k], dtype=np.intp) for n, k in zip(names, order, strict=True)}
@@ -239,7 +240,7 @@ def _labels_of(column: Any) -> list[Any]:
     """Return the labels as plain values, None where one is missing."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     is_series = isinstance(series, nw.Series)
-    values = series.to_list() if is_series else np.asarray(unmasked(column)).tolist()
+    values = series.to_list() if is_series else label_array(column).tolist()
     if any(isinstance(value, list) for value in values):
         raise InputError("by must be one label per row.")
     return _as_whole([None if is_missing(value) else value for value in values])

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from shaff._util.frames import BACKENDS, make_frame
+from shaff._util.numbers import as_floats
 from shaff._util.seeds import draw_seed
 from shaff._util.typing import FloatArray, RandomState, is_whole
 from shaff._util.words import counted
@@ -310,8 +311,8 @@ def _rounded_up(number: float) -> int:
 
 def _outputs(y: Any) -> FloatArray:
     try:
-        outputs = np.asarray(y, dtype=float)
-    except (TypeError, ValueError):
+        outputs = as_floats(y, "y")
+    except (TypeError, ValueError):  # an InputError, too
         raise InputError("y must hold one number for each run, NaN where it failed.") from None
     if outputs.ndim != 1:
         raise InputError(f"y has shape {outputs.shape}: one number for each run is needed.")

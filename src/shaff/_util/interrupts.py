@@ -5,6 +5,7 @@ Nothing but the smallest modules is imported here: this is in force before anyth
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 from types import FrameType
@@ -31,7 +32,7 @@ class Interrupts:
     ----------
     ends : bool
         Whether the program ends after this, so that Ctrl-C ends it at once from then on; otherwise
-        it is handled as before.
+        it is handled as before. Once ``is_told`` is set, the program ends with `INTERRUPTED`.
 
     Examples
     --------
@@ -48,10 +49,12 @@ class Interrupts:
     """
 
     def __init__(self, ends: bool) -> None:
-        self.came, self._ends = False, ends
+        self.came, self.is_told, self._ends = False, False, ends
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
+        if self._ends:
+            atexit.register(self._leave)  # first of all, and so the last that is called
         try:
             self._before = None if is_ignored() else signal.signal(signal.SIGINT, self._note)
         except ValueError:  # not in the main thread, which alone is interrupted
@@ -61,6 +64,12 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         raise KeyboardInterrupt
+
+    def _leave(self) -> None:
+        """End with the code of Ctrl-C: where it came while Python ran text as code, as libraries
+        do when they are imported, Python would end by the signal, although it has been handled."""
+        if self.is_told:
+            os._exit(INTERRUPTED)
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shaff._util.numbers import unmasked
+from shaff._util.numbers import EXACT, unmasked
 from shaff._util.typing import IntpArray, is_list
 from shaff.errors import InputError
 
@@ -21,7 +21,22 @@ def text_of(label: Any) -> str:
     >>> text_of(1), text_of(b"a"), text_of(b"\\xff")
     ('1', 'a', '\\\\xff')
     """
-    return label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else str(label)
+    return label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else spelt(label)
+
+
+def spelt(label: Any) -> str:
+    """Return ``str(label)``; Python refuses to spell numbers of thousands of digits.
+
+    Examples
+    --------
+    >>> from shaff._util.labels import spelt
+    >>> spelt(1.5)
+    '1.5'
+    """
+    try:
+        return str(label)
+    except ValueError as error:
+        raise InputError("A label is a number of thousands of digits: pass it as text.") from error
 
 
 def two_labels(labels: Any) -> tuple[str, str]:
@@ -51,9 +66,14 @@ def label_array(labels: Any) -> npt.NDArray[Any]:
     """
     plain = unmasked(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
     array = np.asarray(plain)
-    if array.dtype.kind not in "US" or isinstance(plain, np.ndarray):
+    if isinstance(plain, np.ndarray) or not (array.dtype.kind in "US" or _is_rounded(array)):
         return array
     return np.asarray(plain, dtype=object)
+
+
+def _is_rounded(array: npt.NDArray[Any]) -> bool:
+    """Whether integers of a list may have become equal: numpy has no type for all of them."""
+    return array.dtype.kind == "f" and bool((np.abs(array) > EXACT).any())
 
 
 def label_codes(labels: npt.NDArray[Any]) -> tuple[tuple[str, ...], IntpArray]:

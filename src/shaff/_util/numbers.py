@@ -18,6 +18,8 @@ from shaff.errors import InputError, first_line
 EXACT = 2.0**53
 # Rounding to one part in this many of the range of a column changes nothing that is learnt of it.
 _PARTS = 2**20
+# Unless fewer than this share of the integers are left.
+_FEW = 0.5
 
 
 def is_number(value: object) -> bool:
@@ -105,8 +107,8 @@ def _has_complex(array: npt.NDArray[Any]) -> bool:
 
 
 def unmasked(array: Any) -> Any:
-    """Return a masked array of numpy as a plain one, with NaN or None in the place of what is
-    masked; anything else as it is.
+    """Return a masked array of numpy, or a list of masked rows or numbers, as a plain one, with NaN
+    or None in the place of what is masked; anything else as it is.
 
     Examples
     --------
@@ -115,11 +117,11 @@ def unmasked(array: Any) -> Any:
     >>> unmasked(np.ma.array(["a", "b"], mask=[False, True])).tolist()
     ['a', None]
     """
-    if isinstance(array, list | tuple) and any(value is np.ma.masked for value in array):
-        return [None if value is np.ma.masked else value for value in array]
+    if isinstance(array, list | tuple) and any(isinstance(v, np.ma.MaskedArray) for v in array):
+        return [_item(value) for value in array]
     if not isinstance(array, np.ma.MaskedArray):
         return array
-    if not np.ma.is_masked(array):
+    if array.dtype.names is not None or not np.ma.is_masked(array):
         return np.asarray(array.data)
     if array.dtype.kind == "f":
         return array.filled(np.nan)
@@ -130,13 +132,21 @@ def unmasked(array: Any) -> Any:
     return plain
 
 
+def _item(value: Any) -> Any:
+    """An item of a list: a masked number, a masked row, or anything else."""
+    if value is np.ma.masked:
+        return None
+    plain = unmasked(value)
+    return plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
+
+
 def _is_beyond(whole: npt.NDArray[Any]) -> bool:
     return len(whole) > 0 and max(abs(int(whole.min())), abs(int(whole.max()))) > EXACT
 
 
 def merges(whole: Iterable[Any], floats: FloatArray) -> bool:
     """Whether integers that differ have become the same floats, by a rounding that is not small
-    beside their range.
+    beside their range, or that leaves few of them: one number far from the others widens a range.
 
     Examples
     --------
@@ -148,8 +158,9 @@ def merges(whole: Iterable[Any], floats: FloatArray) -> bool:
     """
     known = floats[np.isfinite(floats)]
     largest = np.abs(known).max(initial=0.0)
-    if largest <= EXACT or np.ptp(known) >= _PARTS * np.spacing(largest):
+    if largest <= EXACT:
         return False
     values = whole.tolist() if isinstance(whole, np.ndarray) else whole
-    distinct = {int(v) for v in values if not is_missing(v) and v == v // 1}
-    return len(np.unique(known)) < len(distinct)
+    n_distinct = len({int(v) for v in values if not is_missing(v) and v == v // 1})
+    is_small = np.ptp(known) >= _PARTS * np.spacing(largest)
+    return len(np.unique(known)) < (_FEW * n_distinct if is_small else n_distinct)

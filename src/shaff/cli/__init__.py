@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from shaff._util.interrupts import INTERRUPTED, Interrupts
-from shaff.cli.streams import flush, hang_up
+from shaff.cli.streams import flush, hang_up, settle
 from shaff.errors import UserError
 
 _EXTRAS = {"typer": "cli", "rich": "cli", "polars": "cli", "matplotlib": "cli", "jinja2": "report"}
@@ -44,7 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         warnings.showwarning = _show_warning
         try:
             code = _code(words)
-            flush()
         except BaseException:
             # Imports may turn Ctrl-C into an error of their own.
             if not interrupts.came:
@@ -52,13 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = INTERRUPTED
         if code == INTERRUPTED:
             _fail("interrupted")
+            settle()
+            interrupts.is_told = True
     sys.exit(code)
 
 
 def _code(words: list[str]) -> int:
     """Run the command; returns the exit code, and says what is wrong."""
     try:
-        return _run(words)
+        code = _run(words)
+        flush()
+        return code
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -67,6 +70,7 @@ def _code(words: list[str]) -> int:
     except (UserError, OSError, ImportError, MemoryError) as error:
         if "--debug" in words:
             raise
+        settle()
         return _fail(_said(error))
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaff._util.words import listed
+from shaff.cli.streams import without_native_errors
 from shaff.data.sources.files import Source, check_source
 from shaff.errors import InputError
 
@@ -125,7 +126,8 @@ def _read(source: Source, inputs: TableInputs) -> Any:
     from shaff.data.sources.files import read_source, with_types
 
     plain = replace(source, query=None, table=None, sheet=None)
-    table = read_source(plain, MOST, 0)
+    with without_native_errors():
+        table = read_source(plain, MOST, 0)
     lacking = [name for name in inputs.X.columns if name not in table.frame.columns]
     if lacking:
         raise InputError(f"--local: {source.paths[0]} lacks the columns {listed(lacking)}.")

@@ -21,8 +21,9 @@ Learner = StrEnum("Learner", {name.upper(): name for name in LEARNERS})  # type:
 AUTO = Learner("auto")
 
 
-# A name with more parts than any option has.
-_DOTTED = re.compile(r"(?:[^\s=\[\]{}#.,]+[ \t]*\.[ \t]*){100}")
+# A name with more parts than any option has. It is looked for where a name can begin: elsewhere,
+# each character of a long word would be taken for a beginning.
+_DOTTED = re.compile(r"(?<![^\s=\[\]{}#.,])(?:[^\s=\[\]{}#.,]+[ \t]*\.[ \t]*){100}")
 
 
 class Dates(StrEnum):
@@ -97,7 +98,7 @@ def _hint(name: str, known: set[str]) -> str:
 def _settings(path: Path, command: str) -> dict[str, Any]:
     """Options in a TOML file: in its table with the command's name, or else in the whole file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors of Windows leave a mark
         if _DOTTED.search(text):  # which takes very long to read
             raise InputError(
                 f"--config: {path} is no file of options: it has a name of many parts."

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shaff._util.seeds import draw_seed
 from shaff._util.words import counted, listed
 from shaff.cli.outcomes import OutcomeWords
+from shaff.cli.streams import without_native_errors
 from shaff.data.outcome import DerivedOutcome
 from shaff.data.remarks import Remark
 from shaff.data.sources.files import Source, TableFile, read_source, with_types
@@ -82,7 +83,7 @@ def read_inputs(
     source: Source, roles: ColumnRoles, max_rows: int, seed: int, verbose: int = 0
 ) -> TableInputs:
     """Read the table and select its columns by the parts they play."""
-    with progress_bar(verbose, "Reading rows") as progress:
+    with without_native_errors(), progress_bar(verbose, "Reading rows") as progress:
         # The seed that `ShapleyEffects` makes of its random_state: `fit` samples the same rows.
         sample_seed = draw_seed(seed)
         table = read_source(source, max_rows, sample_seed, roles.row_groups, progress.update)

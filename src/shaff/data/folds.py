@@ -160,11 +160,14 @@ def check_names_all_rows(cv: Any, is_sample: bool) -> None:
 def read_cv(
     cv: Any, n_rows: int, target: Target, row_groups: npt.NDArray[Any] | None
 ) -> int | Splits | None:
-    """Return None or a number of folds unchanged, and the splits of a splitter.
+    """Return None or a possible number of folds unchanged, and the splits of a splitter.
 
     A splitter is called once: a second call might split differently, and a generator is exhausted.
     """
-    if cv is None or isinstance(cv, int | np.integer):
-        return None if cv is None else int(cv)
+    if cv is None:
+        return None
+    if isinstance(cv, int | np.integer):
+        n_folds_of(n_rows if row_groups is None else len(np.unique(row_groups)), int(cv))
+        return int(cv)
     y = as_target(target.y) if target.labels is None else target.labels
     return [(fold.train, fold.test) for fold in make_folds(n_rows, cv, row_groups, y=y)]

@@ -18,6 +18,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 from shaff._util.missing import is_missing
+from shaff._util.numbers import unmasked
 from shaff._util.typing import FloatArray, is_whole
 from shaff._util.words import listed
 from shaff.errors import InputError, InputTypeError, UserError, reason_of
@@ -108,9 +109,9 @@ def _drawn_points(drawn: Any, n: int) -> Columns:
     """Columns of whatever the user's sampler returns: a dict, a frame or an array."""
     if hasattr(drawn, "columns") or isinstance(drawn, Mapping):
         names = drawn.columns if hasattr(drawn, "columns") else drawn
-        columns = {str(name): np.asarray(drawn[name]) for name in names}
+        columns = {str(name): np.asarray(unmasked(drawn[name])) for name in names}
     else:
-        matrix = np.asarray(drawn)
+        matrix = np.asarray(unmasked(drawn))
         if matrix.ndim != 2:
             raise InputError(f"The sampler returned shape {matrix.shape}, not (n, n_inputs).")
         columns = {f"x{j}": matrix[:, j] for j in range(matrix.shape[1])}
@@ -159,7 +160,7 @@ def _values_at(name: str, values: Any, levels: FloatArray) -> npt.NDArray[Any]:
             f"Input {name!r} is neither a distribution with quantiles (ppf or icdf) nor a list of "
             f"values to draw from; got {type(values).__name__}."
         )
-    column = np.asarray(values)
+    column = np.asarray(unmasked(values))
     if len(column) == 0:
         raise InputError(f"Input {name!r} has no values to draw from.")
     _check_known(name, column, "The values")

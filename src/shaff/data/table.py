@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.frames import BACKENDS, Backend
+from shaff._util.labels import spelt
 from shaff._util.missing import is_missing
 from shaff._util.numbers import as_floats, is_number, unmasked
 from shaff._util.typing import BoolArray, FloatArray, is_whole
@@ -82,6 +83,11 @@ def check_table(X: Any) -> None:
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
         raise InputTypeError(
             f"X is a {type(X).__name__}: make it a data frame first, such as pandas.DataFrame(X)."
+        )
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputTypeError(
+            "X is an array with named fields: make it a data frame first, such as "
+            "pandas.DataFrame(X)."
         )
 
 
@@ -414,8 +420,8 @@ def _categories(values: list[Any], name: str) -> Column:
             f"Column {name!r} holds values of type {bad.__name__}, which shaff cannot read: "
             "drop or convert it."
         )
-    code = {label: float(k) for k, label in enumerate(sorted({str(v) for v in known}))}
-    codes = np.array([np.nan if is_missing(v) else code[str(v)] for v in values])
+    code = {label: float(k) for k, label in enumerate(sorted({spelt(v) for v in known}))}
+    codes = np.array([np.nan if is_missing(v) else code[spelt(v)] for v in values])
     return Column(codes, True, _category_remarks(kinds, len(code), len(known)), tuple(code))
 
 

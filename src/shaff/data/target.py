@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
-from shaff._util.labels import label_codes
+from shaff._util.labels import label_codes, text_of
 from shaff._util.missing import is_missing
-from shaff._util.numbers import as_floats, is_number, unmasked
+from shaff._util.numbers import EXACT, as_floats, is_number, unmasked
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.warn import warn
 from shaff.data.outcome import DerivedOutcome
@@ -178,8 +178,9 @@ def read_more(y: Any, target: Target) -> FloatArray:
 
 def _as_whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Convert floats that are whole to integers, so that a class is always "1", never "1.0"."""
-    whole = values.dtype.kind == "f" and np.array_equal(values, np.round(values))
-    return values.astype(np.int64) if whole else values
+    if values.dtype.kind != "f" or not np.array_equal(values, np.round(values)):
+        return values
+    return values.astype(np.int64 if np.abs(values).max(initial=0.0) <= EXACT else object)
 
 
 def _target_values(
@@ -240,6 +241,10 @@ def _from_objects(values: list[Any]) -> npt.NDArray[Any]:
         kind = next(type(v).__name__ for v in known if not isinstance(v, str | bytes))
         raise InputTypeError(
             f"y holds values of type {kind}: expected numbers or labels of classes."
+        )
+    if len({text_of(v) for v in set(known)}) < len(set(known)):
+        raise InputTypeError(
+            "y mixes text and bytes that are spelt the same: pass one or the other."
         )
     out = np.empty(len(labels), dtype=object)
     out[:] = labels

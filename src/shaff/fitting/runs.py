@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shaff._util.files import check_target, replacing
+from shaff._util.numbers import unmasked
 from shaff._util.typing import FloatArray, say_nothing
 from shaff._util.words import enumerated
 from shaff._util.work import Engine, current_engine, engaged, run_tasks, stream_outcomes
@@ -187,7 +188,7 @@ def as_run(output: Any) -> Run:
     (Run(output=2.0, reason=''), 'returned None')
     """
     try:
-        array = np.asarray(output)
+        array = np.asarray(unmasked(output))
         if array.size != 1:
             return Run(np.nan, f"returned shape {array.shape}, not one number ({ONE_OUTPUT})")
         number = float(array.reshape(()).item()) if array.dtype.kind in "biuf" else None
@@ -204,7 +205,7 @@ def _failed(error: Exception) -> Run:
 
 def _split(outputs: Any, n: int) -> list[Run]:
     try:
-        array = np.asarray(outputs)
+        array = np.asarray(unmasked(outputs))
     except ValueError as error:
         raise InputError(f"f returned what is no array of {n} numbers ({ONE_OUTPUT}).") from error
     if array.shape not in ((n,), (n, 1)) and (array.size, n) != (1, 1):

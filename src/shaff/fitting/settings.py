@@ -146,6 +146,8 @@ def _check_numbers(given: Mapping[str, Any]) -> None:
         raise InputError(f"verbose={given['verbose']!r}: expected 0 or 1.")
     if place is not None and (not isinstance(place, str | os.PathLike) or not os.fspath(place)):
         raise InputTypeError(f"checkpoint={place!r}: expected a folder, an address, or None.")
+    if place is not None and "\0" in os.fsdecode(place):
+        raise InputError(f"checkpoint={place!r}: no folder has a zero byte in its name.")
     check_budget(given["n_subsets"], given["tol"])
     if max_rows is not None and not (_is_whole(max_rows) and max_rows >= MIN_ROWS):
         raise InputError(f"max_rows={max_rows!r}: expected None or at least {MIN_ROWS}.")

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from shaff._util.numbers import is_number
+from shaff._util.numbers import as_floats, is_number
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.target import read_values
 from shaff.errors import InputError, InputTypeError
@@ -27,7 +27,7 @@ def numbers(given: Any, argument: str) -> FloatArray:
         raise InputError(f"{said} must hold one number per row.")
     if len(values) == 0:
         raise InputError(f"{said} has no rows.")
-    found = values.astype(np.float64)
+    found = as_floats(values, said)
     if not np.isfinite(found).all():
         raise InputError(f"{said} has missing or infinite values: drop those rows.")
     return found

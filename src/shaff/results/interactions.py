@@ -82,7 +82,7 @@ class Interactions(Result):
         n_pairs = len(looked_at) * (len(looked_at) - 1) // 2
         if len(looked_at) and not 0 <= looked_at.min() <= looked_at.max() < len(self.names):
             raise InputError(f"looked_at must hold positions of the {len(self.names)} inputs.")
-        errors = self.pair_errors
+        errors = self.pair_errors or None  # of no source are none
         looked_at.setflags(write=False)
         checked: dict[str, Any] = {
             "names": tuple(map(str, self.names)),

@@ -131,6 +131,8 @@ class LocalEffects(Result):
         }
         for name, shape in shapes.items():
             checked[name] = frozen(getattr(self, name), shape, name)
+        if checked["base"] is None:
+            raise InputError("base must be a number, or one for each output.")
         if self.outputs is None:
             checked["base"] = float(checked["base"])
         rows = np.arange(n_rows) if self.rows is None else np.array(self.rows, dtype=np.intp)

@@ -231,6 +231,19 @@ def model_of(estimator: Any) -> Any:
     return estimator.model if isinstance(estimator, ForestValues) else estimator
 
 
+def check_instance(model: Any) -> None:
+    """Refuse a class in the place of a model.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from shaff.values.making import check_instance
+    >>> check_instance(Ridge())
+    """
+    if isinstance(model, type):
+        raise InputTypeError(f"{model.__name__} is a class: pass a model, {model.__name__}().")
+
+
 def fitted_model(estimator: Any) -> Any:
     """Return the model that `ShapleyEffects.from_fitted` was given, alone or in a setting."""
     model = model_of(estimator)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from shaff._util.typing import Tell, say_nothing
 from shaff._util.words import listed, repeated
 from shaff.data.sources.blocks import BlockSampler, RowCount
+from shaff.data.sources.sqlite_pages import n_stored_columns
 from shaff.errors import InputError, first_line
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def read_database(
             name = _chosen_table(connection, kind, table, path)
             if kind == "sqlite":
                 _check_pages(connection, name, path)
+                _check_columns(connection, name, path)
             query = f"SELECT * FROM {_quoted(name)}"
         return _read_query(connection, query.strip().rstrip(";"), max_rows, seed, row_groups, tell)
 
@@ -161,6 +163,19 @@ def _check_pages(connection: Any, table: str, path: Path) -> None:
     if found != "ok":
         words = " ".join(str(found).replace("*** in database main ***", "").split())
         raise InputError(f"cannot read {path}: it is damaged ({words}).")
+
+
+def _check_columns(connection: Any, table: str, path: Path) -> None:
+    """Refuse a table of SQLite whose rows hold more columns than its definition, a text, names."""
+    found = connection.execute(
+        "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone()
+    stored = None if found is None else n_stored_columns(path, int(found[0] or 0))
+    named = len(connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0").description)
+    if stored is not None and stored > named:
+        raise InputError(
+            f"cannot read {path}: it is damaged (rows of {stored} columns, {named} of them named)."
+        )
 
 
 def _read_query(

@@ -196,10 +196,17 @@ def _as_input_errors(source: Source) -> Iterator[None]:
     except (UserError, MemoryError):
         raise
     except (Exception, _panic()) as error:  # a broken file breaks each library in its own way
-        reason = getattr(error, "strerror", None) or first_line(error)
+        reason = getattr(error, "strerror", None) or _reason(error)
         # A file that cannot be opened has its name in the error already.
         where = getattr(error, "filename", None) or _all_names(source)
         raise InputError(f"cannot read {where}: {reason}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What a library says; polars, where it has lost its way, names lines of its own source."""
+    if type(error).__name__ == "PanicException":
+        return "it is damaged, or of a kind that polars cannot read."
+    return first_line(error)
 
 
 def _panic() -> type[BaseException]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
+from shaff._util.numbers import as_floats, unmasked
 from shaff._util.typing import FloatArray, IntpArray
 from shaff._util.words import counted
 from shaff.data.problem import Problem
@@ -209,8 +210,7 @@ def _in_batches(
 def _answer(question: Callable[[Any], Any], name: str, rows: Any) -> npt.NDArray[Any]:
     """One answer as an array of shape (n_rows,) or (n_rows, n_outputs)."""
     try:
-        found = question(rows)
-        said = found.astype(float).filled(np.nan) if np.ma.is_masked(found) else np.asarray(found)
+        said = np.asarray(unmasked(question(rows)))
     except (UserError, NotFittedError):
         raise
     except Exception as error:
@@ -261,11 +261,13 @@ def _numbers(said: npt.NDArray[Any], name: str) -> FloatArray:
         raise InputTypeError(
             f"{name} returns text ({texts[0]!r}): return numbers, or probabilities of the classes."
         )
+    if said.dtype.kind in "mM":  # which would be cast
+        raise InputTypeError(f"{name} returns {said.dtype}: expected numbers.")
     try:
-        if said.dtype.kind in "cmM":  # which would be cast
-            raise TypeError
-        numbers = said.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        numbers = as_floats(said, f"What {name} returns")
+    except InputError as error:
+        if said.dtype.kind in "iuc":
+            raise
         raise InputTypeError(f"{name} returns {said.dtype}: expected numbers.") from error
     n_bad = int((~np.isfinite(numbers.reshape(len(numbers), -1))).any(axis=1).sum())
     if n_bad:

@@ -189,13 +189,14 @@ def _score_waves(score: FloatArray, size: BasisSize) -> FloatArray:
 
 class CategoryColumn:
     """Indicators of the levels; one for missing entries. Rare levels have little variance, which
-    is what shrinks them; beyond `MAX_LEVELS` the rarest have none."""
+    is what shrinks them; beyond `MAX_LEVELS` the rarest have none. Of two levels that are as
+    frequent, the one that comes first in the rows is first: names decide nothing."""
 
     def __init__(self, x: FloatArray, weight: FloatArray) -> None:
         codes = _codes(x)
-        levels, position = np.unique(codes, return_inverse=True)
+        levels, first, position = np.unique(codes, return_index=True, return_inverse=True)
         share = np.bincount(position, weights=weight) / weight.sum()
-        frequent = np.argsort(-share, kind="stable")[:MAX_LEVELS]
+        frequent = np.lexsort((first, -share))[:MAX_LEVELS]
         self._levels, self._share = levels[frequent], share[frequent]
 
     def main(self, x: FloatArray) -> FloatArray:
