@@ -167,7 +167,7 @@ def test_all_rows_and_new_ones(run, tmp_path):
     code, out, err = run("--local", tmp_path / "new.csv")
     assert code == 0
     assert re.search(r"^ *1 +[\d.-]+ +[+-]", out, re.M)
-    assert "categories that were not there in fit" in err
+    assert "categories that did not occur in fit" in err
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ class ProportionalMarginalEffects(Result):
         cause   0.400  100 %
         proxy       0  0 %
         <BLANKLINE>
-        0: nothing is lost without the input that others do not say. All inputs explain 0.400.
+        0: other inputs carry all of its information. All inputs explain 0.400.
         442 rows, 0 subsets.
         """
         return self._summary(max_inputs)
