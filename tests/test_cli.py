@@ -494,7 +494,7 @@ def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
         (["--plot", "no/such/p.png"], "--plot: there is no folder no/such"),
         (["--json", "."], "--json: cannot write to .: it is a folder"),
         (["--max-rows", "-1"], "10"),
-        (["--jobs", "0"], "'--jobs': 0 cores compute nothing: give 1 or more, or -1 for all"),
+        (["--jobs", "0"], "'--jobs': 0 is no number of cores: give 1 or more, or -1 for all"),
         (["--seed", "-1"], "'--seed'"),
         (["--drop", "Age,price"], "--drop: 'price' is the target"),
         (["--plot", "p.xyz"], "--plot: p.xyz must end in one of .png"),

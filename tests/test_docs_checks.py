@@ -58,7 +58,8 @@ def test_a_sidebar_with_a_link_is_not_empty(tmp_path):
 
 def test_words_are_those_of_the_text():
     page = (
-        "---\nzero: true\n---\n# One\n\n```python\ntwo = 3\n```\n\nFour `five` [six](seven.md) $eight$\n{class}`nine`.\n"
+        "---\nzero: true\n---\n# One\n\n```python\ntwo = 3\n```\n\n"
+        "Four `five` [six](seven.md) $eight$\n{class}`nine`.\n"
     )
     assert script("check_words").words(page) == [(4, "One"), (10, "Four"), (10, "six")]
 

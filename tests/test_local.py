@@ -365,7 +365,7 @@ def test_systems_without_parts_say_so():
     forest = RandomForestRegressor(20, min_samples_leaf=5)
     for name in ("sobol_mda", "mdi"):
         est = ShapleyEffects.preset(name, estimator=forest, random_state=0).fit(X, y)
-        with pytest.raises(InputError, match="does not share out the whole"):
+        with pytest.raises(InputError, match="cannot divide single predictions"):
             est.explain(X[:3])
     paths = ShapleyEffects.as_published(estimator=RandomForestRegressor(20, random_state=0))
     assert_adds_up(paths.set_params(random_state=0).fit(X, y).explain(X[:3] + 0.1))
@@ -389,7 +389,7 @@ def test_a_value_function_without_predictions():
 
     X, y = draw(60, 16)
     est = ShapleyEffects(Setting(), random_state=0).fit(X, y)
-    with pytest.raises(InputTypeError, match="'bare' values tell no conditional means"):
+    with pytest.raises(InputTypeError, match="'bare' values have no conditional means"):
         est.explain()
 
 

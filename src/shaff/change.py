@@ -157,7 +157,7 @@ def _check_columns(before: Any, after: Any) -> None:
     if not is_frame(before):
         shapes = [np.shape(X)[1:] for X in (before, after)]
         if shapes[0] != shapes[1]:
-            raise InputError(f"before and after have other columns: shapes {shapes}.")
+            raise InputError(f"before and after have different columns: shapes {shapes}.")
         return
     one, other = (set(column_names(X)) for X in (before, after))
     if one != other:

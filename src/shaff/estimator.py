@@ -534,7 +534,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_budget(n_subsets, tol)
         if self.result_.layers:
-            raise InputError("Interactions know no order: fit without it to estimate them.")
+            raise InputError("Interactions have no order: fit without it to estimate them.")
         if isinstance(self._fitted_game, ConstantGame):
             return no_interactions(self.result_.names)
         with warnings.catch_warnings(), words_for_full_memory():

@@ -387,7 +387,7 @@ class _Minimal:
         full = game.evaluator.evaluate(Subsets.full(game.evaluator.n_players))
         if full.influences is None:
             raise InputError(
-                f"{game.game.name!r} values do not say what each row has done, so that losses have "
+                f"{game.game.name!r} values have no influences of single rows, so losses have "
                 "no standard error: use another estimator."
             )
         self.whole = Yardstick.of(full, tolerance, units)

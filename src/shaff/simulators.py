@@ -137,7 +137,7 @@ class Simulation:
         stays = by_source["algorithm"] ** 2 * (self.n_labelled > 0)
         if stays.max() >= wanted:
             raise InputError(
-                f"More runs alone do not make the effects known to ± {precision}: the points that "
+                f"More runs alone do not narrow the intervals to ± {precision}: the points that "
                 f"the learner has labelled are too few (n_labelled={self.n_labelled})."
             )
         ratio = float(((total**2 - stays) / (wanted - stays)).max())

@@ -145,7 +145,7 @@ def explain(
     if by is not None and (local is not None or interactions):
         raise InputError("--by explains segments: leave out --local and --interactions.")
     if published and estimator is not options.AUTO:
-        raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
+        raise InputError("--published: the paper uses its own forest; leave out --estimator.")
     outcome = OutcomeWords(event, horizon, of, exceeds, exposure)
     outcome.check(classes)
     from shaff.cli.reading import ColumnRoles, read_inputs

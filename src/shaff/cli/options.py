@@ -61,7 +61,7 @@ class Adjustment(StrEnum):
 
 def _check_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise typer.BadParameter("0 cores compute nothing: give 1 or more, or -1 for all.")
+        raise typer.BadParameter("0 is no number of cores: give 1 or more, or -1 for all.")
     return jobs
 
 

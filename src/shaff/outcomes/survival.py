@@ -119,7 +119,9 @@ def _horizon(time: FloatArray, event: BoolArray, horizon: float | None, of: str)
     last = float(time[event].max())
     if horizon is None:
         if of == "survival":
-            raise InputError('of="survival" needs a horizon: survival beyond which time?')
+            raise InputError(
+                'of="survival" needs a horizon: the time beyond which survival counts.'
+            )
         observed = time[event & (time <= np.quantile(time, 1 - _STILL_OBSERVED))]
         return float(observed.max()) if len(observed) else last
     if not np.isfinite(horizon) or horizon <= 0:

@@ -131,7 +131,7 @@ class Comparison(Result):
         """
         found, errors = self.variance_estimates, self.variance_errors
         if self.outcome_variances is None or found is None or errors is None:
-            raise InputError("These results do not say how much the outcome varies.")
+            raise InputError("These results do not have the variance of the outcome.")
         return replace(
             self,
             effects=self.effects * self.outcome_variances[:, None],
