@@ -174,6 +174,8 @@ def draw_measures(fitted: ShapleyEffects, X: pd.DataFrame, y: pd.Series, path: P
         dress_rows(panel, list(X.columns) if panel is panels[0] else [""] * len(values))
         set_title(panel, title)
         panel.title.set_fontsize(9)
+        panel.set_xticks([0, 0.2, 0.4])
+    panels[0].set_xlim(0, 0.62)
     panels[2].set_xlabel("dark: sums to what all inputs explain", fontsize=9, color=INK)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)

@@ -26,9 +26,11 @@ BOTH = {
     *("checks", "curb", "disk", "draft", "licensed", "meter", "practice"),
     *("program", "programs", "stories", "story", "tire"),
 }
-# What is no text: fences, comments, formulas, code, addresses, directives.
+# What is no text: settings at the top, fences, comments, formulas, code,
+# addresses, directives.
 _NO_TEXT = re.compile(
-    r"^(```+|~~~+).*?^\1$|<!--.*?-->|\$\$.*?\$\$|\$(?:[^$\n]|\n(?!\n))+\$"
+    r"\A---\n.*?^---$"
+    r"|^(```+|~~~+).*?^\1$|<!--.*?-->|\$\$.*?\$\$|\$(?:[^$\n]|\n(?!\n))+\$"
     r"|\{[\w:-]+\}`[^`]*`|`[^`]+`|\]\([^)]*\)|https?://\S+|^\([\w-]+\)=$"
     r"|arXiv:[\d.]+|<[\w/.-]+>",
     re.M | re.S,

@@ -53,10 +53,16 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"shaff {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["gallery.css"]
+html_css_files = ["pages.css", "gallery.css"]
+html_favicon = "_static/logo.svg"
 # Pages without siblings have no section navigation to show.
 html_sidebars = {name: [] for name in ("index", "paper", "changelog")}
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": html_title,
+    },
     "show_prev_next": True,
     "navigation_with_keys": False,
     # The pages of the gallery need the width for what scripts print.
@@ -75,10 +81,3 @@ html_theme_options = {
         }
     ],
 }
-
-# Room for 76 columns of code.
-html_static_path = ["_static"]
-
-
-def setup(app):
-    app.add_css_file("pages.css")

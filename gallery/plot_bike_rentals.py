@@ -2,8 +2,8 @@
 What drives bike rentals, hour by hour?
 =======================================
 
-Bikes are rented along the clock, the calendar and the weather, and an hour
-is much like the hour before: ``time=`` keeps a series honest.
+Rentals depend on the clock, the calendar and the weather, and each hour
+resembles the hour before: ``time=`` accounts for that.
 """
 
 # %%
@@ -37,7 +37,7 @@ print(f"{len(bikes)} hours, {y.mean():.0f} bikers in the mean")
 # ---------------
 #
 # Without ``time=``, held-out hours stand between hours that the learner has
-# seen. The weather of a day then serves as its name.
+# seen. The weather then identifies the day.
 
 shuffled = ShapleyEffects(groups=groups, random_state=0).fit(X, y).result_
 print(f"explained {shuffled.explained_variance:.3f}")

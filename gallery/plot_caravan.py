@@ -2,8 +2,8 @@
 Which of 85 columns find a buyer?
 =================================
 
-An insurer knows 85 things about its customers and wants to know which of
-them tell who buys a caravan policy.
+An insurer has 85 columns about its customers and wants to know which of
+them predict who buys a caravan policy.
 
 With many columns a screen decides, inside each fold, which inputs are
 evaluated by name. The rest count as one.

@@ -64,8 +64,8 @@ print(said.summary())
 # What drives the outcome?
 # ------------------------
 #
-# The trees are projected: the model answers for every subset of the inputs
-# without being fitted again, and is measured against the expenses.
+# The trees are projected: the model is evaluated on every subset of the
+# inputs without being fitted again, and measured against the expenses.
 
 true = ShapleyEffects.from_fitted(model, X_new, y_new, random_state=0)
 print(true.result_.summary())
@@ -100,9 +100,9 @@ print(table.round(1).sort_values("of the outcome", ascending=False))
 # --------
 #
 # The model may stay: chronic conditions, health and age come first in both
-# columns. But part of what it says hangs on income and education, which
-# tell nothing about the expenses of held-out rows. That, and the gap
-# between the two R² at the top, are signs of a fit that is too close.
+# columns. But part of its predictions depends on income and education,
+# which carry no information on the expenses of held-out rows. That, and the
+# gap between the two R² at the top, are signs of a fit that is too close.
 # Leave these columns out when the model is fitted again.
 #
 # See also :doc:`/guide/models`.

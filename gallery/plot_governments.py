@@ -3,7 +3,8 @@ How long do governments last?
 =============================
 
 Some governments were still in office when the data ended, and governments
-of one country are much alike: both matter before any effect is believed.
+of one country are much alike: both must be dealt with before any effect can
+be trusted.
 
 ``survival_outcome`` turns censored times into an outcome, and
 ``row_groups`` keeps the governments of a country together.
@@ -86,8 +87,8 @@ print(f"{result.explained_variance:.2f} with countries together")
 #
 # The outcome is right if censoring does not depend on the inputs. A row is
 # censored if the leader was in office when the data ended, or died in
-# office, and the latter is no accident of the calendar. ``democracy`` is a
-# summary of ``regime``, so that the two share what they say.
+# office, and the latter may depend on the inputs. ``democracy`` is a
+# summary of ``regime``, so the two share their credit.
 
 # %%
 # Decision

@@ -9,7 +9,7 @@ Market research calls this *key driver analysis*. Its usual number is
 *relative importance*, or LMG (Lindeman, Merenda and Gold): the R² of a
 linear regression, averaged over all orders in which the drivers can enter.
 That is the Shapley effect with a linear learner. This page computes it, and
-then lets the learner bend.
+then allows curves and interactions.
 """
 
 # %%
@@ -22,8 +22,8 @@ then lets the learner bend.
 #
 # - The column ``affairs`` stays out. An affair is as much a consequence of
 #   an unhappy marriage as its reason.
-# - The file lists the women who had an affair first. That order is no order
-#   of time, so the rows are shuffled.
+# - The file lists the women who had an affair first. That is not an
+#   order in time, so the rows are shuffled.
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,8 +105,9 @@ print(f"by a linear model: {100 * linear.result_.explained_variance:.1f} %")
 
 # %%
 # A chart of shares that add up to 100 % would hide this. Whatever makes
-# these marriages happy or unhappy was not asked, or is chance. And effects
-# are no promises: to have fewer children makes nobody's marriage happy.
+# these marriages happy or unhappy was not asked, or is chance. And an
+# effect is not a promise: having fewer children makes nobody's marriage
+# happy.
 
 # %%
 # Decision

@@ -3,7 +3,7 @@ Does the island make a penguin heavy?
 =====================================
 
 Species, island and sex are labels, not numbers, and on these islands one
-label nearly tells another.
+label nearly determines another.
 
 Categories need no preparation. What they share with other inputs shows in
 the difference between the first-order and the total index.
@@ -77,7 +77,7 @@ print(full.summary())
 # ------
 #
 # Two of the three species live on one island only. What an island would do
-# to a species that never lives there, no row can tell.
+# to a species that never lives there, no row can show.
 
 # %%
 # Decision

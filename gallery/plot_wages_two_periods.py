@@ -113,6 +113,6 @@ print(f"education: a change between {low[j]:.2f} and {high[j]:.2f}")
 #
 # Keep one model of wages for both periods, with a term for the year. There
 # is no reason to tell a story about education: its bar is longer in the
-# second period, and chance alone does that.
+# second period, which chance alone can explain.
 #
 # See also :doc:`/guide/comparison` and :doc:`/guide/change`.

@@ -68,6 +68,14 @@ def test_version_and_help(run):
     assert "demo" in out
 
 
+@pytest.mark.parametrize("command", [(), ("explain",), ("select",), ("show",), ("compare",)])
+def test_help_names_no_type_beside_a_flag(run, command):
+    code, out, err = run(*command, "--help")
+    assert (code, err) == (0, "")
+    assert "--help" in out
+    assert "bool" not in out.lower()
+
+
 def test_explain_prints_the_table_of_the_public_api(run, csv_file, frame):
     code, out, err = run("explain", csv_file, "--target", "price", "--jobs", 1)
     assert (code, err) == (0, "")
@@ -187,7 +195,7 @@ def test_saved_row_numbers_and_empty_columns_are_left_out(run, asked):
     result = load_result(run("explain", "saved.csv", *words)[1])
     assert result.names == ("Age", "b", "c")
     assert result.notes[:2] == (
-        "The first column has no name of its own and numbers the rows: left out.",
+        "The first column has no name and numbers the rows: left out.",
         "Column 'spare' has no value at all: left out.",
     )
 
@@ -223,7 +231,7 @@ def test_saved_results_are_compared(run, fails, asked, tmp_path):
     assert "Shares of the variance, now minus then" in shown
     assert "In units of the variance" not in shown
     assert "'b'" in shown
-    assert "do not keep what each row did" in shown
+    assert "do not keep the influence of each row" in shown
     found = load_result("c.json")
     assert found.labels == ("then", "now")
     assert "effect_then,effect_now,difference" in (tmp_path / "c.csv").read_text("utf-8")
@@ -493,7 +501,7 @@ def test_errors_of_the_estimator_are_one_line(fails, tmp_path, monkeypatch):
         (["--plot", "no/such/p.png"], "--plot: there is no folder no/such"),
         (["--json", "."], "--json: cannot write to .: it is a folder"),
         (["--max-rows", "-1"], "10"),
-        (["--jobs", "0"], "'--jobs': 0 cores compute nothing: give 1 or more, or -1 for all"),
+        (["--jobs", "0"], "'--jobs': 0 is no number of cores: give 1 or more, or -1 for all"),
         (["--seed", "-1"], "'--seed'"),
         (["--drop", "Age,price"], "--drop: 'price' is the target"),
         (["--plot", "p.xyz"], "--plot: p.xyz must end in one of .png"),

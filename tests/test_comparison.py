@@ -240,7 +240,7 @@ def test_files_tell_that_the_rows_are_the_same(tmp_path):
     est.result_.to_json(tmp_path / "a.json")
     saved = load_result(tmp_path / "a.json")
     assert saved.column_digests == est.result_.column_digests
-    assert any("do not keep what each row did" in n for n in compare(saved, est).notes)
+    assert any("do not keep the influence of each row" in n for n in compare(saved, est).notes)
     other = fitted(n=100, seed=1)
     assert not compare(saved, other.result_).notes
 

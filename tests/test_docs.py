@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -94,6 +95,26 @@ def test_readme_example_is_drawn_with_the_credit_that_measures_give():
     assert wrong["Shapley effects (shaff)"] < 0.04
     assert (wrong.iloc[2:] > 0.2).all()
     assert (shown.loc["income in €"].iloc[2:] < 0.01).all()
+
+
+# What `pip install "shaff[cli]"` brings, by the names that are imported.
+WITH_CLI = {"shaff", "numpy", "scipy", "sklearn", "joblib", "polars", "matplotlib"}
+FROM_PYPI = {"sage": "sage-importance", "distributed": "distributed", "ray": "distributed"}
+
+
+def needs(code):
+    """Packages that a block imports, or whose tables it reads as files."""
+    named = re.findall(r"^\s*(?:import|from) (\w+)", code, re.M)
+    read = re.findall(r'find_spec\("(\w+)"\)', code)
+    frames = ["pandas"] if "as_frame=True" in code else []
+    return {*named, *read, *frames} - WITH_CLI - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("page", [page for page in EXAMPLES if page.startswith("docs/")])
+def test_page_says_what_its_examples_need(page):
+    needed = set().union(*(needs(block.code) for block in EXAMPLES[page]))
+    installed = " ".join(re.findall(r"pip install ([^`\n]+)", (ROOT / page).read_text("utf-8")))
+    assert {FROM_PYPI.get(name, name) for name in needed} <= set(re.findall(r"[\w-]+", installed))
 
 
 def test_every_image_and_page_that_is_named_exists():

@@ -183,7 +183,7 @@ def test_training_rows_in_another_order_are_not_those_of_the_bags(data, kind):
 def test_bags_of_a_fitted_forest_know_no_groups(data):
     X, y = data
     model = forest(10).fit(X, y)
-    with pytest.raises(ValueError, match="know no row_groups"):
+    with pytest.raises(ValueError, match="do not respect row_groups"):
         ShapleyEffects.from_fitted(model, X, y, rows="training", row_groups=np.arange(len(X)) // 4)
 
 

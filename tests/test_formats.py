@@ -89,7 +89,7 @@ def test_comparisons_of_version_1_are_read():
     found = load_result(json.dumps({**content, "format_version": 1}))
     assert found.outcome_variances is found.joint_p_value is None
     assert "taken as independent" in found.summary()
-    with pytest.raises(InputError, match="how much the outcome varies"):
+    with pytest.raises(InputError, match="do not have the variance of the outcome"):
         found.in_variance()
 
 

@@ -295,5 +295,5 @@ def test_few_observations_get_a_note(n_rows, n_groups, rests_on):
     notes = model.fit(X, X[:, 0], row_groups=groups).result_.notes
     said = [note for note in notes if note.startswith("Error bars and tests rest on")]
     assert said == ([] if rests_on is None else [
-        f"Error bars and tests rest on {rests_on}: with fewer than 50 they are too sure."
+        f"Error bars and tests rest on {rests_on}: with fewer than 50 they are too optimistic."
     ])  # fmt: skip

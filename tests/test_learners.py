@@ -26,7 +26,9 @@ SENTENCES = {
         "The model is a blend of two kinds (linear and forest), averaged over two splits of the "
         "rows.",
     ),
-    LearnerFacts(enough="constant"): ("No model predicts other rows better than their mean does.",),
+    LearnerFacts(enough="constant"): (
+        "No model predicts held-out rows better than the mean does.",
+    ),
     LearnerFacts(enough="linear"): (
         "A linear model is enough here: trees on top of it do not predict better.",
     ),
@@ -39,8 +41,8 @@ SENTENCES = {
         "better.",
     ),
     LearnerFacts(ignores_cv=True): (
-        "cv is not used: a forest is measured on the rows out of its bags, which are drawn at "
-        'random. Boosting (estimator="boosting") keeps to it.',
+        "cv is not used: a forest is measured on its out-of-bag rows, and bags are drawn at "
+        'random. Boosting (estimator="boosting") uses cv.',
     ),
     LearnerFacts(reference="Breiman (2003).", orders_levels=True): (
         "Breiman (2003).",

@@ -235,10 +235,10 @@ def test_unseen_categories_are_missing_ones(mixed):
     new, other = frame.iloc[:4].copy(), frame.iloc[:4].copy()
     new.loc[new.index[0], "town"] = "Lima"
     other.loc[other.index[0], "town"] = None
-    with pytest.warns(UserWarning, match="'town' has categories that were not there in fit"):
+    with pytest.warns(UserWarning, match="'town' has categories that did not occur in fit"):
         local = est.explain(new)
     assert len(local.notes) == 1
-    with pytest.warns(UserWarning, match="'town' has missing values, which it had not in fit"):
+    with pytest.warns(UserWarning, match="'town' has missing values but had none in fit"):
         np.testing.assert_array_equal(local.values, est.explain(other).values)
     assert_adds_up(local)
 
@@ -246,7 +246,7 @@ def test_unseen_categories_are_missing_ones(mixed):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_missing_values_where_none_were(fitted, family):
     new = np.array([[np.nan, 0.0, 1.0, 1.0]])
-    with pytest.warns(UserWarning, match="'x0' has missing values, which it had not in fit"):
+    with pytest.warns(UserWarning, match="'x0' has missing values but had none in fit"):
         assert_adds_up(fitted[family].explain(new))
 
 
@@ -258,7 +258,7 @@ def test_columns_of_categories_in_a_matrix():
     local = est.explain(np.array([[7.0, 0.0], [9.0, 0.0]]))
     assert local.label(0, 0) == "7.0"
     assert local.values[0, 0] > 0.3 > local.values[1, 0]
-    with pytest.warns(UserWarning, match="not there in fit"):
+    with pytest.warns(UserWarning, match="did not occur in fit"):
         est.explain(np.array([[8.0, 0.0]]))
 
 
@@ -298,7 +298,7 @@ def test_screened_players_have_nothing_and_the_others_one_value(family):
         assert local.names[-1] == "all others"
         assert local.values.shape[1] == 41
         assert (local.values[:, :-1][:, est.result_.is_screened] == 0).all()
-        assert "did not take part by name: 0 in each row" in local.notes[-1]
+        assert "not evaluated by name and are 0 in each row" in local.notes[-1]
         assert_adds_up(local)
 
 
@@ -365,7 +365,7 @@ def test_systems_without_parts_say_so():
     forest = RandomForestRegressor(20, min_samples_leaf=5)
     for name in ("sobol_mda", "mdi"):
         est = ShapleyEffects.preset(name, estimator=forest, random_state=0).fit(X, y)
-        with pytest.raises(InputError, match="does not share out the whole"):
+        with pytest.raises(InputError, match="cannot divide single predictions"):
             est.explain(X[:3])
     paths = ShapleyEffects.as_published(estimator=RandomForestRegressor(20, random_state=0))
     assert_adds_up(paths.set_params(random_state=0).fit(X, y).explain(X[:3] + 0.1))
@@ -389,7 +389,7 @@ def test_a_value_function_without_predictions():
 
     X, y = draw(60, 16)
     est = ShapleyEffects(Setting(), random_state=0).fit(X, y)
-    with pytest.raises(InputTypeError, match="'bare' values tell no conditional means"):
+    with pytest.raises(InputTypeError, match="'bare' values have no conditional means"):
         est.explain()
 
 

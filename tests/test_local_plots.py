@@ -167,7 +167,7 @@ def test_all_rows_and_new_ones(run, tmp_path):
     code, out, err = run("--local", tmp_path / "new.csv")
     assert code == 0
     assert re.search(r"^ *1 +[\d.-]+ +[+-]", out, re.M)
-    assert "categories that were not there in fit" in err
+    assert "categories that did not occur in fit" in err
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_all_rows_and_new_ones(run, tmp_path):
     [
         (("--local", "5"), "row 5 was left out, since its target is missing"),
         (("--local", "41"), "there is no row 41; the last is 40"),
-        (("--local", "0-2"), "they count from 1 on"),
+        (("--local", "0-2"), "rows are counted from 1"),
         (("--local", "7-2"), "names no rows"),
         (("--local", "none.csv"), "there is no file none.csv"),
         (("--local", "x"), "is neither numbers of rows (3,7,20-25), nor all, nor a file"),

@@ -389,7 +389,7 @@ def test_columns_that_are_read_by_position_are_said_to_be():
     towns = ColumnTransformer([("town", OneHotEncoder(), [3])], remainder=StandardScaler())
     pipeline = make_pipeline(towns, Ridge()).fit(FRAME.to_numpy(), Y)
     result = explain_model(pipeline, HELD_OUT, **SETTINGS).result_
-    said = "Pipeline was fitted on columns without names: those of X are taken by their position."
+    said = "Pipeline was fitted on columns without names: those of X are matched by position."
     assert said in result.notes
     assert result.names[result.order[0]] in ("size", "town")
     with pytest.raises(InputError, match="Pipeline fails on these rows"):

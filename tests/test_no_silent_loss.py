@@ -91,7 +91,7 @@ def test_masked_weights_groups_and_times_are_refused(rows, message):
 def test_masked_rows_are_explained_as_missing_and_masked_segments_have_a_name():
     est = ShapleyEffects("smooth", random_state=0)
     gone = np.ma.array(np.where(GONE[:, None], 99.0, X), mask=GONE[:, None] & [True] * 3)
-    with pytest.warns(UserWarning, match="missing values, which it had not in fit"):
+    with pytest.warns(UserWarning, match="missing values but had none in fit"):
         local = est.fit(X, Y).explain(gone[:5])
     assert np.isnan(local.data[3]).all()
     segments = np.ma.array(np.arange(N) % 2, mask=np.arange(N) < 20)
@@ -233,7 +233,7 @@ def test_long_ids_in_text_files_stay_text(tmp_path):
         path.write_text("id,y\n" + "".join(f"{k},{i % 7}\n" for i, k in enumerate(ids)))
         table = with_types(read_source(Source((path,))))
         assert table.frame["id"].to_list() == ids
-        assert "more digits than numbers can have" in " ".join(map(sentence, table.remarks))
+        assert "more digits than numbers can hold" in " ".join(map(sentence, table.remarks))
 
 
 def test_hugeint_of_duckdb_is_read(tmp_path):

@@ -35,9 +35,9 @@ def test_leak():
     X["after"] = 3 * y + 1
     (note,) = notes(X, y.rename("price"))
     assert note == (
-        "'after' puts the rows in the order of price, or the opposite, with hardly an exception: "
-        "is it price on another scale (units, logarithm, rank, classes), or made from it? Then "
-        "leave it out."
+        "'after' puts the rows in the order of price, or the opposite, almost without exception: "
+        "is it price on another scale (units, logarithm, rank, classes), or computed from it? "
+        "Then leave it out."
     )
 
 

@@ -250,11 +250,11 @@ def test_what_an_order_does_not_go_with_is_one_sentence():
         fitted([["age"], ["bmi"], ["pressure"]], groups={"person": ["age", "sex"]})
     with pytest.raises(InputError, match="With an order, leave design and solver"):
         fitted(design="leverage")
-    with pytest.raises(InputError, match="every input enters by name"):
+    with pytest.raises(InputError, match="every input is evaluated by name"):
         fitted(screen=2)
     with pytest.raises(InputError, match="order and groups of groups"):
         fitted(groups={"all": {"a": ["age"], "b": ["bmi"]}})
-    with pytest.raises(InputError, match="Interactions know no order"):
+    with pytest.raises(InputError, match="Interactions have no order"):
         fitted().interactions()
 
 

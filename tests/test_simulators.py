@@ -60,7 +60,7 @@ def test_effects_of_ishigami_are_those_of_the_literature():
     assert result.total == pytest.approx([0.558, 0.442, 0.244], abs=0.015)
     assert result.explained_variance > 0.98
     assert result.standard_errors.max() > 0
-    assert any("short of 1" in note for note in result.notes)
+    assert any("what is not explained" in note for note in result.notes)
 
 
 def test_effects_of_g_sobol():

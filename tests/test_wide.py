@@ -133,7 +133,7 @@ def test_nothing_is_lost_and_nobody_has_nothing(result):
 def test_the_table_says_screened(result):
     text = result.summary(max_inputs=90)
     assert text.count("at most") == result.is_screened.sum()
-    assert "All others take part as one" in text
+    assert "All others are evaluated together" in text
     again = load_result(result.to_json())
     assert again.others == result.others
     np.testing.assert_array_equal(again.screened, result.screened)

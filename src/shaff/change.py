@@ -50,10 +50,11 @@ def explain_change(
     """Divide the change of an outcome's mean into what its inputs did, and how they act.
 
     The mean of the outcome may differ between two tables because the inputs are distributed
-    differently, or because the same inputs lead to another outcome. With the conditional means
-    m_U of the outcome given the inputs in U, learned from the first table and averaged over the
-    rows of the second, each input has its Shapley value; so it has with the tables exchanged, and
-    its part is the mean of the two. What the inputs leave is the part of the mechanism.
+    differently, or because the same inputs lead to another outcome. The conditional means m_U of
+    the outcome given the inputs in U are learned from the first table and averaged over the rows of
+    the second; each input has a Shapley value in this game. The same is done with the tables
+    exchanged, and the part of an input is the mean of the two. The rest of the change is the part
+    of the mechanism.
 
     Parameters
     ----------
@@ -64,11 +65,11 @@ def explain_change(
         their names is explained.
     n_splits : int, default=6
         The errors come from this many random splits of both tables into halves, each of which is
-        fitted by itself: fewer are quicker and give wider intervals. At least 2.
+        fitted separately: fewer are quicker and give wider intervals. At least 2.
     labels : (str, str)
-        What the two are called.
+        Names of the two tables.
     **settings
-        Parameters of `ShapleyEffects`. The learner of the default is a good choice; ``n_jobs`` and
+        Parameters of `ShapleyEffects`. The default learner is a good choice; ``n_jobs`` and
         ``verbose`` go to each fit.
 
     Returns
@@ -200,7 +201,7 @@ def _check_columns(before: Any, after: Any) -> None:
     if not is_frame(before):
         shapes = [np.shape(X)[1:] for X in (before, after)]
         if shapes[0] != shapes[1]:
-            raise InputError(f"before and after have other columns: shapes {shapes}.")
+            raise InputError(f"before and after have different columns: shapes {shapes}.")
         return
     one, other = (set(column_names(X)) for X in (before, after))
     if one != other:

@@ -96,13 +96,14 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         Forests of scikit-learn and boosters (HistGradientBoosting, LightGBM, XGBoost, CatBoost) are
         cloned, fitted and projected, also at the end of a pipeline whose steps keep columns apart.
         Of other models, those that are quickly fitted (linear models, nearest neighbours, single
-        trees, ...) are fitted anew on each subset; in the place of the rest, learners of shaff
-        explain the outcome. See the page "Models of your own" of the guide, and ``explains``.
-        `ForestValues` has the options of forests.
+        trees, ...) are refitted on each subset; in place of the rest, learners of shaff explain the
+        outcome. See the page "Models of your own" of the guide, and ``explains``. `ForestValues`
+        has the options of forests.
     design : str or DesignSetting, default="auto"
         How the subsets to evaluate are chosen. "auto" means "gaussian_process", which chooses the
-        subsets that tell most about the effects. "forest_paths" is the paper's design; "leverage",
-        "monte_carlo", "antithetic", "orthogonal" and "exhaustive" are others. See also `preset`.
+        subsets that are most informative about the effects. "forest_paths" is the paper's design;
+        "leverage", "monte_carlo", "antithetic", "orthogonal" and "exhaustive" are others. See also
+        `preset`.
     solver : {"auto", "gaussian_process", "least_squares", "permutations"}, default="auto"
         How the values of the subsets become effects. "auto" takes the solver that fits the design.
     n_subsets : int or None, default=None
@@ -110,8 +111,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         design is below ``tol``, and at the latest after 200 evaluations; from 14 inputs on after 15
         per input, up to 400; from 41 inputs on after 10 per input.
     tol : float or None, default=None
-        Largest standard error of an effect, due to the design, that is aimed at. None means half of
-        the standard error of the explained variance due to the rows, between 0.0003 and 0.003.
+        Target for the largest standard error of an effect that is due to the design. None means
+        half of the standard error of the explained variance due to the rows, between 0.0003 and
+        0.003.
     groups : dict or None, default=None
         Groups of inputs, as a mapping from the name of a group to its columns. A group has one
         effect. Columns in no group stand for themselves. Groups of groups, as in
@@ -130,18 +132,19 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         With 1, progress bars with the time left are shown.
     max_rows : int or None, default=100_000
         Tables with more rows are sampled (whole row groups), and everything is computed on the
-        sample: error bars are those of the sample, and a note says so. None uses all rows. Of data
-        that need not fit in memory, None samples 100 000 rows for the learners and measures all.
+        sample: error bars are those of the sample, and a note says so. None uses all rows. For data
+        that need not fit in memory, None samples 100 000 rows for the learners and measures all
+        rows.
     checkpoint : path or None, default=None
         Folder in which the values of subsets, and the sums over rows that ``value_rows`` adds, are
         saved as they come. A run that was stopped continues from there with the same result. It
         needs an integer ``random_state``.
     screen : "auto", False or int, default="auto"
         Selection of inputs when there are more than 25. In each fold, a screen on its training rows
-        keeps the inputs that tests find, and at least 25; a number here is how many it keeps. An
-        input enters the game by name if any fold keeps it. If more than 60 (or that number) do,
-        only those that tests find and those that most folds keep enter by name. The remaining
-        inputs enter together, as one. False lets every input enter by name.
+        keeps the inputs that tests detect, and at least 25; a number here is how many it keeps. An
+        input is evaluated by name if any fold keeps it. If more than 60 (or that number) are kept,
+        only those that tests detect and those that most folds keep are evaluated by name. The
+        remaining inputs are evaluated together, as one. False evaluates every input by name.
     value_rows : "sample", "all" or int, default="sample"
         Rows on which v is measured when ``max_rows`` draws a sample: those of the sample, all rows,
         or about this many. The learners are grown on the sample in any case. Other rows are read
@@ -152,11 +155,11 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         predicts. None means the outcome, if it is given; `from_fitted` without y explains
         predictions.
     loss : str, default="squared_error"
-        What is measured of held-out rows. "squared_error" explains the variance of y; "log_loss"
-        the log-loss of classes, with what is explained of their squared errors (Brier scores)
-        beside; "poisson", "gamma" and "tweedie" the deviance of counts, and of positive or
-        non-negative amounts ("tweedie:1.7" has that power, "tweedie" 1.5). The loss of a booster
-        that is given as ``estimator`` is its own affair. See the page "Losses" of the guide.
+        How held-out rows are measured. "squared_error" explains the variance of y; "log_loss" the
+        log-loss of classes, and in addition their squared errors (Brier scores); "poisson", "gamma"
+        and "tweedie" the deviance of counts, and of positive or non-negative amounts ("tweedie:1.7"
+        has that power, "tweedie" 1.5). It is independent of the loss of a booster that is given as
+        ``estimator``. See the page "Losses" of the guide.
     order : list of lists of str or int, or None, default=None
         Layers of inputs, those that come first in time or cause first, such as
         ``[["age", "sex"], ["bmi"]]``. An input is credited with what it adds once all earlier
@@ -535,7 +538,7 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         check_budget(n_subsets, tol)
         if self.result_.layers:
-            raise InputError("Interactions know no order: fit without it to estimate them.")
+            raise InputError("Interactions have no order: fit without it to estimate them.")
         if isinstance(self._fitted_game, ConstantGame):
             return no_interactions(self.result_.names, self._fitted_game.problem.target)
         with warnings.catch_warnings(), words_for_full_memory():
@@ -545,9 +548,9 @@ class ShapleyEffects(BaseEstimator):  # type: ignore[misc]
     def proportional_marginal_effects(self) -> ProportionalMarginalEffects:
         """Estimate the proportional marginal effects of at most 12 inputs.
 
-        They share out the explained variance in proportion to what is lost without an input: an
-        input that acts only through others, or whose copies say the same, has 0, or shares with
-        its copies. See the page "Which measure answers my question?" of the guide.
+        They divide the explained variance in proportion to what is lost without an input: an input
+        that acts only through others has 0, and copies share one effect. See the page "Which
+        measure answers my question?" of the guide.
 
         The values that `fit` has computed are used again, and all further subsets are evaluated:
         4095 for 12 inputs. Their influences take 16 kilobytes of memory per row then.
@@ -766,9 +769,9 @@ def explain_model(model: Any, X: Any, y: Any = None, **settings: Any) -> Shapley
     """Explain the predictions of any model, or of any function of the rows.
 
     Effects are shares of the variance of the predictions, under the dependence of the inputs that
-    the rows show. They are found through learners that are fitted to the predictions; how much of
-    them these learners explain on held-out rows is ``result_.explained_variance``. The model is
-    asked about each row once, in batches, and about twenty rows a second time.
+    the rows show. Learners are fitted to the predictions, and ``result_.explained_variance`` is how
+    much of them these learners explain on held-out rows. The model is called on each row once, in
+    batches, and on about twenty rows a second time.
 
     Parameters
     ----------
@@ -778,11 +781,11 @@ def explain_model(model: Any, X: Any, y: Any = None, **settings: Any) -> Shapley
     X : array or frame of shape (n_rows, n_columns)
         Rows as the model takes them: it is given a frame for a frame, and an array for an array.
     y : array of shape (n_rows,), name of a column of X, or None, default=None
-        The outcome, if there is one; what the model explains of it is said in addition.
+        The outcome, if there is one; the result then also says how much of it the model explains.
     **settings
         Parameters of `ShapleyEffects`, and those of `ShapleyEffects.from_fitted`. ``max_rows`` is
-        the budget: of more rows the model is asked about a sample. ``verbose=1`` shows how many
-        rows it was asked about.
+        the budget: with more rows, the model is called on a sample. ``verbose=1`` shows on how many
+        rows it was called.
 
     Returns
     -------

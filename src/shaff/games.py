@@ -70,9 +70,9 @@ def solve_game(
 ) -> GameSolution:
     """Estimate the Shapley values of any set function, with standard errors.
 
-    Subsets are chosen one batch after the other where they tell most about the effects, and a
-    Gaussian process model of the game turns their values into effects. A game with so few players
-    that all its subsets may be evaluated is solved exactly.
+    Subsets are chosen in batches, those that are most informative about the effects, and a Gaussian
+    process model of the game turns their values into effects. A game with so few players that all
+    its subsets may be evaluated is solved exactly.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ def explain_many(
 ) -> ManyEffects:
     """Estimate Shapley effects for many outcomes, segments or models of one table.
 
-    Each fit is the one that `ShapleyEffects` would make by itself. A fit that fails leaves its
-    reason, and the others go on.
+    Each fit is the same as that of a separate `ShapleyEffects`. If a fit fails, its reason is kept,
+    and the others continue.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def explain_many(
         One outcome, or several: names of columns of X, a mapping of names to arrays, or a frame.
         Columns of X that are outcomes are not inputs.
     by : column name, array of shape (n_rows,) or None, default=None
-        Label of the segment of each row; each segment is fitted by itself. A column of X that is
+        Label of the segment of each row; each segment is fitted separately. A column of X that is
         named here is not an input. Rows whose label is missing form the segment "missing".
     models : dict or None, default=None
         Names of models to values of the parameter ``estimator`` of `ShapleyEffects`. All of them

@@ -143,9 +143,9 @@ class AllRelevantSelector(_EffectsSelector):
     """Keep all inputs whose Shapley effect is significantly above 0.
 
     An input matters if it helps to predict y, alone or together with others, or if it shares
-    information with an input that does. Inputs that say the same are all kept. Inputs that the
-    screen merges into "all others" (see ``screen`` of `ShapleyEffects`) are tested as one, and are
-    not kept.
+    information with an input that does. Inputs that carry the same information are all kept. Inputs
+    that the screen merges into "all others" (see ``screen`` of `ShapleyEffects`) are tested as one,
+    and are not kept.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ class AllRelevantSelector(_EffectsSelector):
         such inputs among those that are kept is expected to be at most ``alpha``, which finds more
         weak ones.
     n_jobs : int or None, default=None
-        Number of threads; None leaves that of ``effects``.
+        Number of threads; None keeps that of ``effects``.
     random_state : int, RandomState or None, default=None
-        Seed; None leaves that of ``effects``.
+        Seed; None keeps that of ``effects``.
 
     Attributes
     ----------
@@ -238,8 +238,8 @@ class MinimalSetSelector(_EffectsSelector):
 
     For each number of inputs, the set that explains most on held-out rows is searched for, by
     forward and backward steps and exchanges. The smallest that is within ``tolerance`` of all
-    inputs is checked by learners that are fitted on it alone, and made larger for as long as they
-    lose more than that. Of several copies of a column one is kept.
+    inputs is checked by learners that are fitted on it alone, and enlarged as long as they lose
+    more than that. Of several copies of a column one is kept.
 
     Parameters
     ----------
@@ -250,9 +250,9 @@ class MinimalSetSelector(_EffectsSelector):
         rows in common: less than the standard error of what all inputs explain. With 0 nothing may
         be lost on these rows.
     n_jobs : int or None, default=None
-        Number of threads; None leaves that of ``effects``.
+        Number of threads; None keeps that of ``effects``.
     random_state : int, RandomState or None, default=None
-        Seed; None leaves that of ``effects``.
+        Seed; None keeps that of ``effects``.
 
     Attributes
     ----------
@@ -393,7 +393,7 @@ class _Minimal:
         full = game.evaluator.evaluate(Subsets.full(game.evaluator.n_players))
         if full.influences is None:
             raise InputError(
-                f"{game.game.name!r} values do not say what each row has done, so that losses have "
+                f"{game.game.name!r} values have no influences of single rows, so losses have "
                 "no standard error: use another estimator."
             )
         self.whole = Yardstick.of(full, tolerance, units)

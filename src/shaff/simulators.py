@@ -50,7 +50,7 @@ class Simulation:
     failed : dict of int to str
         Rows of the runs that failed, with the reason.
     repeats : bool or None, default=None
-        Whether a second call at one point gave the same output; None if that was not asked.
+        Whether a second call at one point gave the same output; None if that was not checked.
     n_labelled : int, default=0
         Number of further points that the learner has labelled.
 
@@ -105,7 +105,7 @@ class Simulation:
         return _explained(estimator, X, y, failed, None, call)
 
     def more_runs(self, precision: float = 0.01, level: float = 0.95) -> int:
-        """Return how many more runs make all effects known to ± ``precision``, in two digits.
+        """Return how many more runs narrow all intervals to ± ``precision``, in two digits.
 
         Intervals are taken to shrink with the square root of the number of runs. The part that
         allows for what the learner has not learnt yet often shrinks faster, so that the answer is
@@ -138,7 +138,7 @@ class Simulation:
         stays = by_source["algorithm"] ** 2 * (self.n_labelled > 0)
         if stays.max() >= wanted:
             raise InputError(
-                f"More runs alone do not make the effects known to ± {precision}: the points that "
+                f"More runs alone do not narrow the intervals to ± {precision}: the points that "
                 f"the learner has labelled are too few (n_labelled={self.n_labelled})."
             )
         ratio = float(((total**2 - stays) / (wanted - stays)).max())
@@ -201,10 +201,10 @@ def explain_simulator(
         (n_points, n_inputs). It is called with 1024 points at a time.
     n_labelled : int or None, default=None
         Number of further points that the learner labels in place of f, drawn like the others: the
-        effects of its labels are known better, and what the labels get wrong is measured on the
+        effects of its labels are more precise, and the errors of the labels are measured on the
         runs. None means 8192 points, if the learner explains 0.9 of the variance of held-out runs,
-        and none otherwise; 0 means none. There are none either if runs have failed, or with
-        a model of your own as ``estimator``.
+        and none otherwise; 0 means none. There are none either if runs have failed, or with a model
+        of your own as ``estimator``.
     n_jobs : int or None, default=None
         Number of processes in which f runs, and of threads of the learner; -1 means all cores.
         Inside ``joblib.parallel_config`` f runs where that says. The result does not depend on it.

@@ -29,7 +29,28 @@ if TYPE_CHECKING:
 UsageError: Any = typer.BadParameter.__mro__[1]
 Abort = typer.Abort
 
+
+class _Plain:
+    """A command whose help names no type beside a flag, which takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_Plain, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_Plain, typer.core.TyperGroup):
+    pass
+
+
 app = typer.Typer(
+    cls=_Group,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     help="Which inputs drive this outcome? Shapley effects, correct under dependence.",
@@ -56,7 +77,10 @@ def _options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --version: also what it runs on.")
+        bool,
+        typer.Option(
+            "--verbose", help="With --version: also the kernel and what shaff depends on."
+        ),
     ] = False,
 ) -> None:
     if version:
@@ -65,7 +89,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=_Command)
 def explain(
     context: typer.Context,
     data: options.Data,
@@ -121,7 +145,7 @@ def explain(
     if by is not None and (local is not None or interactions):
         raise InputError("--by explains segments: leave out --local and --interactions.")
     if published and estimator is not options.AUTO:
-        raise InputError("--published: the paper has a forest of its own; leave out --estimator.")
+        raise InputError("--published: the paper uses its own forest; leave out --estimator.")
     outcome = OutcomeWords(event, horizon, of, exceeds, exposure)
     outcome.check(classes)
     from shaff.cli.reading import ColumnRoles, read_inputs
@@ -149,7 +173,7 @@ def explain(
     _deliver(result, outputs, rows)
 
 
-@app.command()
+@app.command(cls=_Command)
 def select(
     data: options.Data,
     target: options.Target,
@@ -204,7 +228,7 @@ def select(
     _deliver_selection(asked.select(effects, inputs), inputs, outputs)
 
 
-@app.command()
+@app.command(cls=_Command)
 def show(
     result: Annotated[Path, typer.Argument(help="What --json wrote.", show_default=False)],
     html: options.Html = None,
@@ -226,10 +250,10 @@ def show(
     _deliver(_as_effects(saved, result, "show"), outputs)
 
 
-@app.command()
+@app.command(cls=_Command)
 def compare(
     first: Annotated[Path, typer.Argument(help="What --json wrote.", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another such file.", show_default=False)],
     labels: options.Labels = None,
     units: options.InUnits = None,
     level: options.Level = 0.95,
@@ -243,7 +267,7 @@ def compare(
 ) -> None:
     """Compare the effects of two saved results, input by input: second minus first.
 
-    The two are taken as independent: files do not keep what each row did.
+    The two are taken as independent: files do not keep the influence of each row.
     """
     outputs = Outputs(json, csv, plot, html)
     outputs.check(force, [first, second])
@@ -298,7 +322,7 @@ def _as_effects(saved: AnyResult, path: Path, command: str) -> EffectsResult:
     return saved
 
 
-@app.command()
+@app.command(cls=_Command)
 def demo(
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("demo-output"),
     seed: options.Seed = 0,

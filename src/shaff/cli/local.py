@@ -67,7 +67,7 @@ class LocalRows:
         place = {int(number): k for k, number in enumerate(local.rows)}
         gone = [number for number in self.numbers if number not in place]
         if gone:
-            raise InputError(f"--local: row {gone[0]} has no weight, so that it took no part.")
+            raise InputError(f"--local: row {gone[0]} has weight 0 and took no part in the fit.")
         return local.take([place[number] for number in self.numbers])
 
 
@@ -108,7 +108,7 @@ def _numbers(words: str) -> tuple[int, ...] | None:
             return None
         start, end = int(first), int(last) if dash else int(first)
         if start < 1 or end < start or end - start > MOST:
-            raise InputError(f"--local: {word!r} names no rows; they count from 1 on.")
+            raise InputError(f"--local: {word!r} names no rows; rows are counted from 1.")
         found.extend(range(start, end + 1))
     return tuple(dict.fromkeys(found)) or None
 

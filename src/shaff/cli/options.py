@@ -62,7 +62,7 @@ class Adjustment(StrEnum):
 
 def _check_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise typer.BadParameter("0 cores compute nothing: give 1 or more, or -1 for all.")
+        raise typer.BadParameter("0 is no number of cores: give 1 or more, or -1 for all.")
     return jobs
 
 
@@ -158,7 +158,7 @@ Event = Annotated[
     _column("Column of 0 and 1: whether the event came at the target's time, or was censored."),
 ]
 Horizon = Annotated[
-    float | None, _rows("Times count up to here; with --event.", metavar="TIME", min=0)
+    float | None, _rows("Largest time that counts; with --event.", metavar="TIME", min=0)
 ]
 Of = Annotated[
     Survival | None,
@@ -172,9 +172,9 @@ Exposure = Annotated[
     str | None, _column("Column that the target's counts are divided and weighted by.")
 ]
 Drop = Annotated[list[str] | None, _column(f"Column to leave out; {_REPEAT}.")]
-Only = Annotated[list[str] | None, _column(f"Explain by these columns and no others; {_REPEAT}.")]
+Only = Annotated[list[str] | None, _column(f"Use only these columns as inputs; {_REPEAT}.")]
 Categorical = Annotated[
-    list[str] | None, _column(f"Column of categories, whatever it spells; {_REPEAT}.")
+    list[str] | None, _column(f"Column to treat as categories, whatever it contains; {_REPEAT}.")
 ]
 Group = Annotated[
     list[str] | None,
@@ -187,13 +187,13 @@ Group = Annotated[
 Order = Annotated[
     str | None,
     _column(
-        'Inputs by layers, those that come first in time or cause first: "age,sex;bmi;pressure".',
+        'Layers of inputs, from first to last in time or cause: "age,sex;bmi;pressure".',
         metavar="A,B;C",
     ),
 ]
 By = Annotated[
     str | None,
-    _column("Column whose values divide the rows into segments, each explained by itself."),
+    _column("Column whose values divide the rows into segments, each explained separately."),
 ]
 RowGroups = Annotated[
     str | None, _column("Column that says which rows belong together: one person, one day.")
@@ -219,10 +219,10 @@ Encoding = Annotated[
     ),
 ]
 DateOrder = Annotated[
-    Dates | None, _reading("How 01/02/2021 begins, if the column does not tell.", "--dates")
+    Dates | None, _reading("What 01/02/2021 begins with, if the column leaves it open.", "--dates")
 ]
 Query = Annotated[
-    str | None, _reading("SELECT to explain the rows of, in a database.", metavar="SQL")
+    str | None, _reading("SELECT whose rows are explained, in a database.", metavar="SQL")
 ]
 Table = Annotated[
     str | None, _reading("Table of a database; the only one if not given.", metavar="NAME")
@@ -234,7 +234,7 @@ Estimator = Annotated[Learner, _computing("Learner that is fitted to subsets of 
 Loss = Annotated[
     str,
     _computing(
-        "What is measured of held-out rows: squared_error, log_loss (classes), poisson (counts), "
+        "Loss on held-out rows: squared_error, log_loss (classes), poisson (counts), "
         "gamma, tweedie, or tweedie:1.7 for that power.",
         metavar="NAME",
     ),
@@ -246,7 +246,7 @@ SubsetCount = Annotated[
 Tol = Annotated[
     float | None,
     _computing(
-        "Standard error that subsets not evaluated may leave.", callback=_check_tol, metavar="X"
+        "Standard error that subsets not evaluated may cause.", callback=_check_tol, metavar="X"
     ),
 ]
 WithInteractions = Annotated[
@@ -286,31 +286,35 @@ Tolerance = Annotated[
                metavar="X"),
 ]  # fmt: skip
 KeptOutput = Annotated[
-    Path | None, _result("Write the table with the columns that are kept here: .csv or .parquet.")
+    Path | None,
+    _result("Write the table of the columns that are kept to this file: .csv or .parquet."),
 ]
 PathPlot = Annotated[
-    Path | None, _result("Draw explained variance against the number of columns here (--minimal).")
+    Path | None,
+    _result("Save explained variance against the number of columns as a chart (--minimal)."),
 ]
-Json = Annotated[str | None, _result("Write the result here; - is the standard output, alone.")]
-Csv = Annotated[str | None, _result("Write the table here; - is the standard output, alone.")]
+Json = Annotated[str | None, _result("Write the result to this file; - prints it alone.")]
+Csv = Annotated[str | None, _result("Write the table to this file; - prints it alone.")]
 Markdown = Annotated[
     str | None,
-    _result("Write table, headline and notes as Markdown here; - is the standard output, alone."),
+    _result("Write headline, table and notes to this file as Markdown; - prints them alone."),
 ]
-Plot = Annotated[Path | None, _result("Draw the bar chart here: .png, .svg, .pdf, .jpg.")]
-Html = Annotated[Path | None, _result("Write the report here, a page for any browser.")]
+Plot = Annotated[Path | None, _result("Save the bar chart to this file: .png, .svg, .pdf, .jpg.")]
+Html = Annotated[Path | None, _result("Write the report to this file, a page for any browser.")]
 Local = Annotated[
     str | None,
     _result(
-        "Also explain single rows: numbers of rows of the table, from 1 on (3,7,20-25), all, or a "
+        "Also explain single rows: row numbers, counted from 1 (3,7,20-25), all, or a "
         "file of new rows.",
         metavar="ROWS",
     ),
 ]
-LocalOutput = Annotated[Path | None, _result("Write what --local found here: .csv or .json.")]
+LocalOutput = Annotated[
+    Path | None, _result("Write what --local found to this file: .csv or .json.")
+]
 Labels = Annotated[
     str | None,
-    _option("What the two are called; the names of the files if not given.", panel=COMPUTING,
+    _option("Names of the two results; their file names if not given.", panel=COMPUTING,
             metavar="A,B"),
 ]  # fmt: skip
 InUnits = Annotated[
@@ -325,19 +329,19 @@ OtherOutcome = Annotated[
 CheckpointFolder = Annotated[
     str | None,
     _option(
-        "Folder in which evaluated subsets are saved: the same command goes on from there.",
+        "Folder in which evaluated subsets are saved: the same command resumes from there.",
         "--checkpoint",
         panel=COMPUTING,
         metavar="FOLDER",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the progress.")]
-Force = Annotated[bool, _option("Overwrite files that are there.", "--force", panel=RESULTS)]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
+Force = Annotated[bool, _option("Overwrite existing files.", "--force", panel=RESULTS)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Config = Annotated[
     Path | None,
     typer.Option(
-        help="TOML file with any of these options; the command line comes first.",
+        help="TOML file with any of these options; the command line takes precedence.",
         callback=_read_config,
         is_eager=True,
     ),

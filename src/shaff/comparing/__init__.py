@@ -33,14 +33,14 @@ def compare(
 ) -> Comparison:
     """Compare the effects of two results, input by input and jointly: second minus first.
 
-    Where both rest on the same rows, in whole or in part, much of the rows' luck cancels in the
-    differences, and their errors are paired: they come from what each row did to both effects.
-    That needs the fitted estimators, because results do not keep it.
+    If both come from the same rows, in whole or in part, much of the noise of the rows cancels in
+    the differences. Their errors are then computed from the influence of each row on both effects.
+    This needs the fitted estimators, because results do not keep the influences.
 
     Parameters
     ----------
     a, b : EffectsResult or fitted ShapleyEffects
-        Inputs are matched by name; those that only one of them has by name are left out.
+        Inputs are matched by name; those that only one of them evaluates by name are left out.
     same_rows : bool or None, default=None
         None looks for rows that fitted estimators share, by their entries. True says that both rest
         on the same rows in the same order (two models, two outcomes, two sets of columns), and
@@ -53,7 +53,7 @@ def compare(
         True compares effects on outcomes of different names; otherwise that is refused, unless
         ``same_rows=True`` says that two outcomes of the same rows are compared.
     labels : (str, str)
-        What the two are called.
+        Names of the two results.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> N
     if a.explains != b.explains:
         one, other = _MEANINGS[a.explains], _MEANINGS[b.explains]
         raise InputError(
-            f"a explains {one}, b {other}: their shares do not compare; fit both with the same "
+            f"a explains {one}, b {other}: their shares cannot be compared; fit both with the same "
             "explains."
         )
     if a.classes != b.classes:
@@ -40,14 +40,16 @@ def check_alike(a: EffectsResult, b: EffectsResult, *, other_outcome: bool) -> N
             f"a explains {_outcomes(a)}, b {_outcomes(b)}: their shares are of different outcomes."
         )
     if a.loss != b.loss:
-        raise InputError(f'Shares of different losses do not compare: "{a.loss}" and "{b.loss}".')
+        raise InputError(
+            f'Shares of different losses cannot be compared: "{a.loss}" and "{b.loss}".'
+        )
     if (a.layers, a.hierarchy) != (b.layers, b.hierarchy):
         raise InputError("The two share credit by different orders or groups of groups.")
     if (a.solver == _TOTAL) != (b.solver == _TOTAL):
         raise InputError("One of the two has total Sobol indices, the other Shapley effects.")
     if not (other_outcome or a.target == b.target or None in (a.target, b.target)):
         raise InputError(
-            f"a explains {a.target!r}, b {b.target!r}: to compare them all the same, set "
+            f"a explains {a.target!r}, b {b.target!r}: to compare them anyway, set "
             "other_outcome=True (--other-outcome)."
         )
 

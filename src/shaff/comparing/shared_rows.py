@@ -145,7 +145,7 @@ def _both_influences(sides: tuple[Side, Side], option: str) -> tuple[RowInfluenc
         raise InputTypeError(f"{option} needs the fitted estimators, not their results.")
     first, second = (side.influences() for side in sides)
     if first is None or second is None:
-        raise InputError(f"{option}: these values do not say what each row has done.")
+        raise InputError(f"{option}: these values have no influences of single rows.")
     return first, second
 
 

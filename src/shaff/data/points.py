@@ -56,7 +56,7 @@ def draw_points(inputs: Any, correlation: Any, n: int, kind: str, seed: int) -> 
     ['x', 'x', 'y', 'y']
     """
     if not is_whole(n) or n < 2:
-        raise InputError(f"n={n!r} is no number of runs: use a whole number from 2 on.")
+        raise InputError(f"n={n!r} is no number of runs: use a whole number of at least 2.")
     rng = np.random.default_rng(seed)
     if isinstance(inputs, Mapping):
         return _known_points(inputs, correlation, uniform_points(n, len(inputs), kind, rng), rng)

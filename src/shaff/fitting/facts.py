@@ -249,7 +249,7 @@ class Facts:
     """Everything that is known when a fit ends.
 
     Arrays of the properties are in the order of the inputs as they were read; those of `solution`
-    in the order of the players, which are the inputs that take part by name, and "all others".
+    in the order of the players, which are the inputs that are evaluated by name, and "all others".
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ class FittedGame:
         predict = getattr(self.game.values, "predict", None)
         if predict is None:
             raise InputTypeError(
-                f"{self.game.name!r} values tell no conditional means: no row can be explained."
+                f"{self.game.name!r} values have no conditional means: no row can be explained."
             )
         full = Subsets.full(self.subsets.n_players)
         subsets = Subsets.concatenate([self.subsets.with_log_weight(None), full])
@@ -367,13 +367,13 @@ def shapes_of(
 def checked_map(effects: Effects) -> FloatArray:
     """The linear map of a solution that shares out all that is given to it."""
     if effects.linear_map is None:
-        raise InputError("This solver has no linear map: it cannot share out single predictions.")
+        raise InputError("This solver has no linear map: it cannot divide single predictions.")
     total = effects.linear_map.sum(axis=0)
     total[-1] -= 1.0
     if np.abs(total).max() > SUM_TOLERANCE:
         raise InputError(
-            "This solver does not share out the whole: its indices do not sum to what is "
-            "explained, and single predictions have no such parts."
+            "The indices of this solver do not sum to what is explained, so they cannot divide "
+            "single predictions."
         )
     return effects.linear_map
 
@@ -382,7 +382,7 @@ def _checked_design(effects: Effects) -> DesignError:
     if effects.design is None:
         raise InputError(
             'Errors of local values need solver="gaussian_process" (that of the default design), '
-            "which knows what not evaluated subsets leave open."
+            "which models the subsets that were not evaluated."
         )
     return effects.design
 

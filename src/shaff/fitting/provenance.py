@@ -37,7 +37,7 @@ class Provenance:
     remarks : tuple of Remark, default=()
         What was done to the data before they were passed on, as by the command line.
     versions : dict of str
-        Versions of Python and of the libraries that took part.
+        Versions of Python and of the libraries that were used.
     """
 
     call: str | None = None

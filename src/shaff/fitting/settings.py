@@ -108,7 +108,7 @@ def _check_structure(
         known = " or ".join(f'"{name}"' for name in STRUCTURED)
         raise InputError(f"With {what}, leave design and solver at 'auto', or use design {known}.")
     if _screen_size(given["screen"]):
-        raise InputError(f'With {what} every input enters by name: leave screen at "auto".')
+        raise InputError(f'With {what} every input is evaluated by name: leave screen at "auto".')
 
 
 def _is_whole(value: Any) -> bool:

@@ -81,8 +81,8 @@ def rate(counts: Any, exposure: Any) -> DerivedOutcome:
     """Return counts per exposure: accidents per kilometre, claims per year, cases per inhabitant.
 
     The outcome of a row is its count divided by its exposure, and the row has its exposure as
-    weight: a row that was exposed for two years says as much as two of one year each. Weights given
-    to `fit` multiply these.
+    weight: a row that was exposed for two years counts as much as two of one year each. Weights
+    given to `fit` multiply these.
 
     Parameters
     ----------

@@ -34,11 +34,11 @@ def survival_outcome(
     Times until an event are known for some rows; of others it is known that nothing happened until
     they were censored. What is explained is the time without the event up to a horizon, or whether
     the event comes later than that. Its effects are shares of the variance that it would have
-    without censoring. Each row stands for itself by its pseudo-value: n times the estimate from all
+    without censoring. Each row is represented by its pseudo-value: n times the estimate from all
     rows minus n - 1 times the estimate without the row, where the estimate is that of the
-    Kaplan-Meier curve. Given the inputs, pseudo-values have the mean of the outcome
-    [1]_. They vary more than the outcome, so that effects and error bars are multiplied by
-    the ratio of the variances (``result.variance_ratio``).
+    Kaplan-Meier curve. Given the inputs, pseudo-values have the mean of the outcome [1]_. They vary
+    more than the outcome, so that effects and error bars are multiplied by the ratio of the
+    variances (``result.variance_ratio``).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def survival_outcome(
     event : array or series of shape (n_rows,)
         Whether the event was observed then: True or 1; False or 0 means censored.
     horizon : float or None, default=None
-        Times count up to here; at most the time of the last event. None, for the restricted mean
+        Largest time that counts; at most the time of the last event. None, for the restricted mean
         only, means the last event at which a tenth of the rows is still observed.
     of : {"restricted_mean", "survival"}, default="restricted_mean"
         What is explained: min(time, horizon), whose mean is the restricted mean survival time, or
@@ -119,7 +119,9 @@ def _horizon(time: FloatArray, event: BoolArray, horizon: float | None, of: str)
     last = float(time[event].max())
     if horizon is None:
         if of == "survival":
-            raise InputError('of="survival" needs a horizon: survival beyond which time?')
+            raise InputError(
+                'of="survival" needs a horizon: the time beyond which survival counts.'
+            )
         observed = time[event & (time <= np.quantile(time, 1 - _STILL_OBSERVED))]
         return float(observed.max()) if len(observed) else last
     until = one_number(horizon, "horizon")

@@ -47,7 +47,7 @@ class Comparison(Result):
         Names of the two results.
     outcome_variances : float array of shape (2,) or None
         Variance of the outcome in each. Effects are shares of it: where it differs, a share may
-        change though an input does as much as before.
+        change although an input does as much as before.
     variance_estimates : float array of shape (n_ways, n_inputs) or None
         As ``estimates``, of the effects in units of the variance of the outcome.
     variance_errors : float array of shape (n_inputs,) or None
@@ -131,7 +131,7 @@ class Comparison(Result):
         """
         found, errors = self.variance_estimates, self.variance_errors
         if self.outcome_variances is None or found is None or errors is None:
-            raise InputError("These results do not say how much the outcome varies.")
+            raise InputError("These results do not have the variance of the outcome.")
         return replace(
             self,
             effects=self.effects * self.outcome_variances[:, None],
@@ -171,8 +171,8 @@ class Comparison(Result):
         """P-value of "all effects are equal", for all inputs at once; None where no covariances
         are known.
 
-        It finds changes that are spread over many inputs, none of which is clear by itself. Which
-        inputs changed, `p_adjusted` tells.
+        It finds changes that are spread over many inputs, none of which is clear by itself.
+        `p_adjusted` says which inputs changed.
         """
         return None if self.covariance is None else joint_p_value(self.estimates, self.covariance)
 

@@ -106,22 +106,22 @@ class EffectsResult(Result):
     plain_explained_variance : float or None
         `explained_variance` without correction.
     learning_rise, learning_rise_error : float or None
-        What `plain_explained_variance` has gained since there were half as many rows, and the
-        standard error of that: where it still rises, more rows would explain more.
+        How much larger `plain_explained_variance` is than with half of the rows, and the standard
+        error of this difference: if it still rises, more rows would explain more.
     reach : float array of shape (n_inputs,) or None
-        What the learners are likely to miss of each effect, by the correction and by the rise: so
-        far the upper ends of intervals reach beyond the corrected effects besides the error.
+        What the learners are likely to miss of each effect, from the correction and the rise. Upper
+        ends of intervals are raised by this much, in addition to the error.
     explained_reach : float or None
-        The same of `explained_variance`.
+        The same for `explained_variance`.
     screened : float array of shape (n_inputs,) or None
-        For inputs that the screen has merged into "all others", the largest correlation with y
-        that a test of them has shown; NaN for inputs that take part by name. None if all do.
+        For inputs that the screen has merged into "all others", the largest correlation with y that
+        a test of them has shown; NaN for inputs that are evaluated by name. None if all are.
     others : dict of str to float or None
         Joint figures of "all others": "effect", "raw_effect", and if known "plain_effect",
         "standard_error" and "p_value". In the arrays above each of them has an equal part of it.
     interchangeable : tuple of tuples of str
-        Groups of inputs that say the same and share their effect: correlations beyond 0.99,
-        increasing or decreasing functions of each other, categories and their codes.
+        Groups of inputs that carry the same information and share their effect: correlations beyond
+        0.99, increasing or decreasing functions of each other, categories and their codes.
     convergence : float array of shape (n_steps, 2) or None
         Number of evaluations so far, and the largest standard error that the design leaves then.
     directions : dict of str or None
@@ -144,8 +144,8 @@ class EffectsResult(Result):
     weights : float array of shape (n_in_game, n_evaluated) or None
         Linear map from `values` to the raw effects of `game_names`; None if the solver has none.
     game_names : tuple of str
-        Names of the columns of `subsets`: the inputs that take part by name, and "all others" last
-        where the screen has merged inputs.
+        Names of the columns of `subsets`: the inputs that are evaluated by name, and "all others"
+        last where the screen has merged inputs.
     classes : tuple of str
         Names of the classes, if the outcome is one of several; of two classes the probability of
         the second is explained, and `directions` are about that.
@@ -153,7 +153,7 @@ class EffectsResult(Result):
         Variance of the outcome, summed over its outputs, and its standard error: effects are shares
         of it.
     outcome_details : str or None
-        How an outcome was computed that is no plain column; see `shaff.survival_outcome`.
+        How a derived outcome was computed; see `shaff.survival_outcome`.
     variance_ratio : float or None
         Variance of the pseudo-values of a censored outcome, divided by `outcome_variance`, which is
         that of the outcome without censoring; None for other outcomes.
@@ -169,7 +169,7 @@ class EffectsResult(Result):
         model of the user's explains by itself on held-out rows.
     column_digests : dict of str or None
         Digest of the entries of each column, regardless of their order, by which `shaff.compare`
-        sees that two results rest on the same rows.
+        recognises results of the same rows.
     data_hash : str or None
         BLAKE2b hash of inputs, outcome and weights as they were read, in the order of the rows: the
         same for the same data in another library. It leaves out rows outside the sample.
@@ -180,9 +180,9 @@ class EffectsResult(Result):
         The inputs of each upper group, where there are groups of groups; their effects add up to
         that of the group, see `upper_level`.
     call : str or None
-        Python call that gives this result again.
+        Python call that reproduces this result.
     versions : dict of str or None
-        Versions of Python and of the libraries that took part.
+        Versions of Python and of the libraries that were used.
     library : {"pandas", "polars", "pyarrow"} or None
         Library of the given data frame; `to_frame` returns one of its kind.
     version : str

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 class Interactions(Result):
     """Shapley interaction indices of all pairs of inputs, and their uncertainty.
 
-    The index of two inputs is what the second adds to the gain by the first, on average over what
-    is known besides (the Shapley-Owen effect of the pair). Above 0 they explain more together than
-    apart, as factors of a product do; below 0 they share information, as dependent inputs do. The
-    indices of all pairs of an input sum to its total minus its first-order Sobol index.
+    The index of two inputs is how much more one of them adds when the other is known, averaged over
+    the subsets of further inputs that may be known (the Shapley-Owen effect of the pair). Above 0
+    they explain more together than apart, as factors of a product do; below 0 they share
+    information, as dependent inputs do. The indices of all pairs of an input sum to its total minus
+    its first-order Sobol index.
 
     Parameters
     ----------

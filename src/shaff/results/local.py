@@ -61,8 +61,8 @@ class LocalEffects(Result):
     negligible : float
         Root mean square below which the values of an input are next to nothing.
     evidence : float array of shape (n_inputs,) or (n_inputs, n_outputs), or None
-        What the held-out rows of the fit tell of each input, for its direction: 0 for nothing, 1
-        for an effect, 2 for a curve; NaN where they were not asked.
+        Evidence of the held-out rows of the fit on the direction of each input: 0 for none, 1 for
+        an effect, 2 for a curve; NaN where it was not computed.
     notes : tuple of str
         What a reader must know.
     library : {"pandas", "polars", "pyarrow"} or None

@@ -29,9 +29,9 @@ NEAR_ZERO = 2.0
 class ProportionalMarginalEffects(Result):
     """Proportional marginal effects of all inputs, and their uncertainty.
 
-    They share out the same explained variance as the Shapley effects, in proportion to what is
-    lost without an input (docs/theory.md, section 16). An input that acts through others only, so
-    that they say all it says, has 0.
+    They divide the same explained variance as the Shapley effects, in proportion to what is lost
+    without an input (docs/theory.md, section 17). An input that acts only through others, so that
+    they carry all of its information, has 0.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class ProportionalMarginalEffects(Result):
         which nothing is lost, within its standard error, count as such.
     explained_variance : float
     standard_errors : float array of shape (n_inputs,) or None
-        By the gradient of the effects on the influence of each row; near 0, where that fails, by
-        the spread of `draws`.
+        From the gradient of the effects and the influence of each row; near 0, where that fails,
+        from the spread of `draws`.
     plain_effects : float array of shape (n_inputs,) or None
         Effects from the values without correction, where some value was corrected.
     draws : float array of shape (n_draws, n_inputs) or None
-        Effects when the influences of the rows are drawn anew, for intervals near 0.
+        Effects from new draws of the influences of the rows, for intervals near 0.
     shapley : float array of shape (n_inputs,) or None
         The Shapley effects of the same fit.
     n_rows, n_subsets : int
@@ -192,7 +192,7 @@ class ProportionalMarginalEffects(Result):
         cause   0.400  100 %
         proxy       0  0 %
         <BLANKLINE>
-        0: nothing is lost without the input that others do not say. All inputs explain 0.400.
+        0: other inputs carry all of its information. All inputs explain 0.400.
         442 rows, 0 subsets.
         """
         return self._summary(max_inputs)

@@ -73,7 +73,7 @@ class Selection(Result):
         The best set of each size that was found; of the minimal set only.
     stand_ins : dict of str to tuples of str
         For inputs that are kept, those that could take their place: copies of them, and inputs that
-        say the same and lose no more than the rule allows.
+        carry the same information and lose no more than the rule allows.
     target : str or None
         Name of the outcome.
     notes : tuple of str

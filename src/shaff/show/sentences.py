@@ -92,7 +92,7 @@ def headline(result: EffectsResult) -> str:
     if not found:
         v = percent(result.explained_variance)
         return (
-            f"Together the inputs explain {v} of {target}, but these rows do not tell which of "
+            f"Together the inputs explain {v} of {target}, but these rows do not show which of "
             "them do: no single one is significant."
         )
     order, shares = result.order, result.shares

@@ -321,7 +321,7 @@ def marginal_sentences(found: ProportionalMarginalEffects) -> list[str]:
     """Return the title, how to read the table, what it rests on, and the notes."""
     return [
         f"Proportional marginal effects on {found.target or 'y'}",
-        "0: nothing is lost without the input that others do not say. All inputs explain "
+        "0: other inputs carry all of its information. All inputs explain "
         f"{found.explained_variance:z.3f}.",
         f"{counted(found.n_rows, 'row')}, {counted(found.n_subsets, 'subset')}.",
         *(f"Note: {note}" for note in found.notes),

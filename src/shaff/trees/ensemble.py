@@ -242,7 +242,7 @@ class Ensemble:
         True
         """
         if self.slope_ratio is not None:
-            raise InputError("Trees with linear leaves are replayed, they keep no predictions.")
+            raise InputError("Trees with linear leaves are replayed and keep no predictions.")
         data = self.as_read(X)
         total = np.full(len(data), self.base_score)
         for root in self.tree_offset[:-1]:

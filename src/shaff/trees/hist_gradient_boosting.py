@@ -79,7 +79,9 @@ def _numbers(labels: list[Any]) -> IntArray:
         return np.arange(len(labels))
     numbers = np.asarray(labels, dtype=np.float64)
     if (numbers < 0).any() or (numbers != np.trunc(numbers)).any():
-        raise NotImplementedError("Categories must be whole numbers from 0 on to be projected.")
+        raise NotImplementedError(
+            "Categories must be whole numbers that start at 0 to be projected."
+        )
     return numbers.astype(np.int64)
 
 

@@ -142,7 +142,7 @@ def check_holds_out_folds(estimator: Any) -> None:
         or is_forest(last_step(estimator))
     ):
         raise InputError(
-            "A forest holds out rows at random, so that time cannot be kept to: use "
+            "A forest holds out rows at random, and cannot respect time: use "
             'estimator="auto" or "boosting".'
         )
 

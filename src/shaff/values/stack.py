@@ -339,8 +339,8 @@ def make_stack(problem: Problem) -> Game:
     anew for each subset and averaged over several splits."""
     if problem.has_splits:
         raise InputError(
-            "cv is not used by the forest of a stack, which is measured on the rows out of its "
-            'bags: boosting (estimator="boosting") keeps to it.'
+            "cv is not used by the forest of a stack, which is measured on its out-of-bag rows: "
+            'boosting (estimator="boosting") uses cv.'
         )
     runs, forest = Runs.grow(problem, n_more=1), make_forest(problem)
     assert isinstance(forest.values, ProjectedForest)

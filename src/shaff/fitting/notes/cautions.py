@@ -54,9 +54,9 @@ def one_output(facts: Facts) -> Iterator[str]:
     name, share = facts.checks.largest_output
     if share > ONE_OUTPUT:
         yield (
-            f"The output {name!r} makes up {100 * share:.0f} % of what all outputs vary by "
+            f"The output {name!r} makes up {100 * share:.0f} % of the variance of all outputs "
             "together, and so of the effects: scale the outputs (divide each by its standard "
-            "deviation) if they are to count alike; `per_output` has each alone."
+            "deviation) if they are to count alike; `per_output` has the effects on each."
         )
 
 
@@ -77,7 +77,10 @@ def order_not_settled(facts: Facts) -> Iterator[str]:
     top = int(facts.effects.argmax())
     error = float(np.sqrt(covariance[top, top]))
     if facts.explained_variance > 0 and error > UNSURE * facts.effects[top]:
-        yield "The intervals are wide beside the effects: the order of the inputs is not settled."
+        yield (
+            "The intervals are wide compared with the effects: the order of the inputs is "
+            "uncertain."
+        )
 
 
 def constant_columns(facts: Facts) -> Iterator[str]:

@@ -16,7 +16,10 @@ _SIGMAS = 1.96
 def left_out(names: Sequence[str]) -> Iterator[str]:
     """Inputs that only one of two results has."""
     if names:
-        yield f"Left out, since only one of the two has them by name: {listed(names)}."
+        yield (
+            "Left out, because only one of the two results evaluates them by name: "
+            f"{listed(names)}."
+        )
 
 
 def other_variance(
@@ -27,8 +30,8 @@ def other_variance(
         times = variances[1] / variances[0]
         yield (
             f"The variance of the outcome is {times:.2g} times as large in {labels[1]!r} as in "
-            f"{labels[0]!r}: a share may change though the input does as much as before. Read the "
-            "differences in units of the variance, too."
+            f"{labels[0]!r}: a share may change although the input does as much as before. Read "
+            "the differences in units of the variance, too."
         )
 
 
@@ -41,7 +44,7 @@ def rows_in_both(n_rows: int, is_unsure: bool) -> Iterator[str]:
         )
     elif n_rows:
         yield (
-            "Both seem to rest on the same rows, but saved results do not keep what each row did: "
-            "they are taken as independent, which makes errors larger than need be. Compare the "
-            "fitted estimators instead."
+            "Both seem to rest on the same rows, but saved results do not keep the influence of "
+            "each row: they are taken as independent, which makes the errors larger than "
+            "necessary. Compare the fitted estimators instead."
         )

@@ -19,14 +19,14 @@ def repeated_unit(facts: Facts) -> Iterator[str]:
     alike = ""
     if found.correlation is not None:
         alike = (
-            ", and what the other inputs leave of the outcome is alike in rows of one value "
+            ", and rows of one value have similar residuals from the other inputs "
             f"(correlation {found.correlation:.2f})"
         )
     yield (
         f"Column {found.column!r} repeats {found.n_units} values{alike}, as if each were one unit "
-        "seen several times (a person, a firm, a day). If it is, rows of one unit know each "
-        f"other's outcome: {_TOO_SURE}. Make it the row groups (row_groups, --row-groups "
-        f"{found.column}), not an input."
+        "seen several times (a person, a firm, a day). If it is, rows of one unit carry "
+        f"information on each other's outcome: {_TOO_SURE}. Make it the row groups (row_groups, "
+        f"--row-groups {found.column}), not an input."
     )
 
 
@@ -37,9 +37,10 @@ def twins(facts: Facts) -> Iterator[str]:
         yield (
             f"{percent(found.share)} of the rows have a twin that is equal in all inputs, and "
             f"twins have similar outcomes beyond what the inputs explain (correlation "
-            f"{found.correlation:.2f}): they know each other's outcome, so that {_TOO_SURE} "
-            f"(about {found.explained:.2f} is explained if twins are held out together). Drop "
-            "copies; if twins are one unit seen several times, name it (row_groups, --row-groups)."
+            f"{found.correlation:.2f}). They carry information on each other's outcome: "
+            f"{_TOO_SURE} (about {found.explained:.2f} is explained if twins are held out "
+            "together). Drop copies; if twins are one unit seen several times, name it "
+            "(row_groups, --row-groups)."
         )
 
 
@@ -52,9 +53,9 @@ def series(facts: Facts) -> Iterator[str]:
     apart = "next to each other" if found.lag == 1 else f"{found.lag} rows apart"
     name = "COLUMN" if found.column is None else found.column
     yield (
-        f"Along {order}, what the inputs leave of the outcome is alike in rows that stand {apart} "
-        f"(correlation {found.correlation:.2f}), as in a series: such rows know each other's "
-        f"outcome, so that {_TOO_SURE}. If the rows are in the order of time, say so (time, --time "
+        f"Along {order}, the residuals of rows {apart} are alike (correlation "
+        f"{found.correlation:.2f}), as in a series. Such rows carry information on each other's "
+        f"outcome: {_TOO_SURE}. If the rows are in the order of time, say so (time, --time "
         f"{name}); if several rows belong to one person or firm, name the column that says which "
         "(row_groups, --row-groups)."
     )
@@ -64,10 +65,10 @@ def random_walk(facts: Facts) -> Iterator[str]:
     """The outcome cannot be told from a random walk."""
     if facts.checks.wanders:
         yield (
-            f"{facts.target} wanders like a random walk or a trend: it agrees with any other such "
-            "series for a while, and no stretch of time is long enough to tell. P-values are "
-            "withheld, and the intervals are too narrow: explain its changes (differences) by "
-            "those of the inputs, or take its trend off first."
+            f"{facts.target} wanders like a random walk or a trend, and may agree with any other "
+            "such series by chance, however long the table. P-values are withheld, and the "
+            "intervals are too narrow: explain its changes (differences) by those of the inputs, "
+            "or remove its trend first."
         )
 
 
@@ -78,11 +79,11 @@ def few_blocks(facts: Facts) -> Iterator[str]:
         return
     if wanted < used:
         yield (
-            f"Rows depend on each other for long: there are {counted(wanted, 'block')} of time "
-            f"that do not. Error bars and tests, which count {used}, are too sure."
+            f"Rows depend on each other for a long time: only {counted(wanted, 'block')} of time "
+            f"would be independent. Error bars and tests count {used}, and are too optimistic."
         )
     elif used < MIN_BLOCKS:
         yield (
             f"Error bars and tests rest on {counted(used, 'block')} of time: with fewer than "
-            f"{MIN_BLOCKS} they are too sure."
+            f"{MIN_BLOCKS} they are too optimistic."
         )

@@ -61,8 +61,8 @@ def heeds_order(facts: Facts) -> Iterator[str]:
     """An order was given, which is an assumption of the user."""
     if facts.task.problem.structure.order is not None:
         yield (
-            "The order of the layers is an assumption: what inputs of several layers say in "
-            "common is credited to the earliest, whether or not it is a cause of the others."
+            "The order of the layers is an assumption: information that several layers share is "
+            "credited to the earliest, whether or not it is a cause of the others."
         )
 
 
@@ -73,8 +73,8 @@ def quadratics(facts: Facts) -> Iterator[str]:
         named = [f"{one!r} of {other!r}" for one, other in found[:FEW_NAMES]]
         yield (
             f"Quadratic functions of other inputs: {', '.join(named)}"
-            f"{', ...' * (len(found) > FEW_NAMES)}. They add nothing that the latter do not say, "
-            "and share its credit."
+            f"{', ...' * (len(found) > FEW_NAMES)}. They add no information to the latter, and "
+            "share their credit."
         )
 
 
@@ -97,7 +97,7 @@ def few_units(facts: Facts) -> Iterator[str]:
     what = "row" if problem.row_groups is None else "group"
     yield (
         f"Error bars and tests rest on {counted(problem.n_units, what)}: "
-        f"with fewer than {ENOUGH_UNITS} they are too sure."
+        f"with fewer than {ENOUGH_UNITS} they are too optimistic."
     )
 
 
@@ -107,9 +107,10 @@ def screened(facts: Facts) -> Iterator[str]:
         return
     n_others, n_kept = len(facts.selection.others), len(facts.selection.kept)
     yield (
-        f"Screened: {n_kept} of {n_kept + n_others} inputs take part by name. All others take part "
-        f"as one, with an effect of {facts.solution.effects.effects[-1]:.3f} together, of which "
-        "each is given an equal part; `upper_bound` says how much one of them may have."
+        f"Screened: {n_kept} of {n_kept + n_others} inputs are evaluated by name. All others are "
+        f"evaluated together: each has an equal part of their effect of "
+        f"{facts.solution.effects.effects[-1]:.3f}; `upper_bound` says how much one of them may "
+        "have."
     )
 
 
@@ -121,7 +122,7 @@ def one_explains_more_than_all(facts: Facts) -> Iterator[str]:
     name = facts.selection.problem.player_names[int(found.argmax())]
     yield (
         f"{name!r} alone explains {found.max():.3f}, more than all inputs together "
-        f"({facts.explained_variance:.3f}): the others add more noise than they tell."
+        f"({facts.explained_variance:.3f}): the others add more noise than information."
     )
 
 
@@ -130,7 +131,7 @@ def still_learning(facts: Facts) -> Iterator[str]:
     rise = None if facts.solution is None else facts.solution.rise
     if rise is not None and rise.is_clear:
         yield (
-            f"More rows would help: all of them explain {rise.estimate:.2f} more than half of them "
-            f"do. With twice the rows up to {rise.estimate:.2f} more would be explained, and "
+            f"More rows would help: all rows explain {rise.estimate:.2f} more than half of them "
+            f"do. With twice as many rows, up to {rise.estimate:.2f} more would be explained, and "
             "effects would be larger; the upper ends of the intervals allow for it."
         )

@@ -11,6 +11,6 @@ def screened(n_others: int, n_inputs: int) -> Iterator[str]:
     """Interactions of screened inputs are not known."""
     if n_others:
         yield (
-            f"{counted(n_others, 'input')} of {n_inputs} were screened: they take part as one, and "
-            "their interactions were not looked at and stand as 0."
+            f"{counted(n_others, 'input')} of {n_inputs} were screened: they are evaluated "
+            "together, and their interactions are not estimated but shown as 0."
         )

@@ -22,21 +22,21 @@ def given_away(facts: Facts) -> Iterator[str]:
     leaks, y = facts.checks.leaks, facts.target
     if leaks.ordered:
         yield (
-            f"{_each(leaks.ordered)} the rows in the order of {y}, or the opposite, with hardly an "
-            f"exception: {_pronoun(leaks.ordered)} {y} on another scale (units, logarithm, rank, "
-            f"classes), or made from it? {_advice(leaks.ordered)}"
+            f"{_each(leaks.ordered)} the rows in the order of {y}, or the opposite, almost "
+            f"without exception: {_pronoun(leaks.ordered)} {y} on another scale (units, logarithm, "
+            f"rank, classes), or computed from it? {_advice(leaks.ordered)}"
         )
     if leaks.separating:
         yield (
-            f"{_each(leaks.separating, 'tells', 'tell')} the classes of {y} apart without "
-            f"exception: {_pronoun(leaks.separating)} made from {y}, or known only after it? "
+            f"{_each(leaks.separating, 'separates', 'separate')} the classes of {y} without "
+            f"exception: {_pronoun(leaks.separating)} computed from {y}, or known only after it? "
             f"{_advice(leaks.separating)}"
         )
     if leaks.determining:
         yield (
             f"{_each(leaks.determining, 'has', 'have')} one {y} for each value, in all rows: "
-            f"{_pronoun(leaks.determining)} {y} in other words, or the unit that it was measured "
-            f"on? {_advice(leaks.determining)}"
+            f"{_pronoun(leaks.determining)} {y} under another name, or the unit that it was "
+            f"measured on? {_advice(leaks.determining)}"
         )
 
 
@@ -64,8 +64,8 @@ def explained_alone(facts: Facts) -> Iterator[str]:
     if sure:
         names = [facts.names[k] for k in sure]
         yield (
-            f"{_shares(facts, sure)}: {_pronoun(names)} {y} in other words, or known only after "
-            f"it? {_advice(names)}"
+            f"{_shares(facts, sure)}: {_pronoun(names)} {y} under another name, or known only "
+            f"after it? {_advice(names)}"
         )
     if nearly:
         names = [facts.names[k] for k in nearly]

@@ -27,7 +27,7 @@ def not_faithful(facts: Facts) -> Iterator[str]:
     if model is not None and followed is not None and followed < FAITHFUL:
         yield (
             f"The surrogate explains only {followed:.3f} of the predictions of {model} on held-out "
-            f"rows. The effects that it finds are there; the missing {1 - followed:.3f} may belong "
+            f"rows. The effects that it finds are real; the missing {1 - followed:.3f} may belong "
             "to any input, so trust an order only between effects that differ by more. More rows "
             "help, and need no outcome."
         )
@@ -65,7 +65,7 @@ def _labelled(facts: LearnerFacts) -> Iterator[str]:
     if facts.explains_model is None and facts.n_labelled is not None:
         yield (
             f"The learner has labelled {facts.n_labelled} further points from the distribution of "
-            "the inputs. Effects and errors are those of its labels, put right by held-out runs."
+            "the inputs. Effects and errors are those of its labels, corrected by held-out runs."
         )
 
 
@@ -81,8 +81,8 @@ def _in_place(facts: LearnerFacts) -> Iterator[str]:
 def _by_position(facts: LearnerFacts) -> Iterator[str]:
     if facts.by_position is not None:
         yield (
-            f"{facts.by_position} was fitted on columns without names: those of X are taken by "
-            "their position."
+            f"{facts.by_position} was fitted on columns without names: those of X are "
+            "matched by position."
         )
 
 
@@ -98,8 +98,8 @@ def _blend(facts: LearnerFacts) -> Iterator[str]:
 def _ignored_cv(facts: LearnerFacts) -> Iterator[str]:
     if facts.ignores_cv:
         yield (
-            "cv is not used: a forest is measured on the rows out of its bags, which are drawn at "
-            'random. Boosting (estimator="boosting") keeps to it.'
+            "cv is not used: a forest is measured on its out-of-bag rows, and bags are drawn at "
+            'random. Boosting (estimator="boosting") uses cv.'
         )
 
 

@@ -18,6 +18,6 @@ def screened(n_others: int) -> Iterator[str]:
     """Inputs that take part as one have no value of their own."""
     if n_others:
         yield (
-            f"{counted(n_others, 'screened input')} did not take part by name: 0 in each row. What "
-            f"they say together is the value of {OTHERS!r}, the last."
+            f"{counted(n_others, 'screened input')} were not evaluated by name and are 0 in each "
+            f"row. Their joint contribution is the value of {OTHERS!r}, the last input."
         )

@@ -10,7 +10,7 @@ from shaff.uncertainty.shortfall import SKILL
 
 _TREES = "trees on top of it do not predict better."
 _ENOUGH = {
-    "constant": "No model predicts other rows better than their mean does.",
+    "constant": "No model predicts held-out rows better than the mean does.",
     "linear": f"A linear model is enough here: {_TREES}",
     "normal_scores": f"A linear model of the ranked inputs is enough here: {_TREES}",
     "quadratic": f"A model of straight lines and squares is enough here: {_TREES}",
@@ -23,7 +23,7 @@ def simpler_is_enough(facts: Facts) -> Iterator[str]:
     if _least_squares_is_enough(facts):
         yield (
             f"A linear model is enough here: it explains {facts.checks.linear_explained:.3f} out "
-            "of sample, no less than learners that bend and interact, within their error."
+            "of sample, as much as learners of curves and interactions do, within their error."
         )
     elif enough is not None:
         yield _ENOUGH[enough]

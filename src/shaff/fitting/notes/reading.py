@@ -75,8 +75,8 @@ def _nearly_unique(remark: Remark) -> str:
     nearly = "" if remark.details["is_unique"] else "nearly "
     return column_sentence(
         remark.columns,
-        f"has another category in {nearly}every row, from which little is learnt about other "
-        "rows: names and ids are better left out.",
+        f"has another category in {nearly}every row, which says little about other rows: names "
+        "and ids are better left out.",
     )
 
 
@@ -136,14 +136,14 @@ SENTENCES: dict[str, Callable[[Remark], str]] = {
     "dates": _of_columns("holds dates: read as days since 1970."),
     "durations": _of_columns("holds durations: read as days."),
     "dates or durations": _of_columns("holds dates or durations: read as days."),
-    "ordered": _of_columns("holds ordered categories: read as their ranks, from 0 on."),
+    "ordered": _of_columns("holds ordered categories: read as their ranks, which start at 0."),
     "ordered outcome": _ordered_outcome,
     "mixed": _of_columns("mixes text and numbers: read as categories."),
     "nearly unique": _nearly_unique,
     # What text spells.
     "codes": _of_columns("holds codes with leading zeros: read as categories."),
     "long codes": _of_columns(
-        "holds whole numbers with more digits than numbers can have: read as categories."
+        "holds whole numbers with more digits than numbers can hold: read as categories."
     ),
     "open dates": _open_dates,
     "spelled": _spelled,
@@ -159,27 +159,25 @@ SENTENCES: dict[str, Callable[[Remark], str]] = {
     # Files.
     "Windows-1252": _always("Read as Windows-1252 (Latin-1) text, since it is not UTF-8."),
     "several files": _several_files,
-    "row numbers": _always(
-        "The first column has no name of its own and numbers the rows: left out."
-    ),
+    "row numbers": _always("The first column has no name and numbers the rows: left out."),
     "empty": _of_columns("has no value at all: left out."),
     "missing target": _missing_target,
     # Runs of simulators.
     "failed runs": _failed_runs,
     "simulated": _always(
-        "The output is a function of the inputs: what the explained variance is short of 1 is what "
-        "the learner has not learnt from these runs."
+        "The output is a function of the inputs: what is not explained, the learner has not learnt "
+        "from these runs."
     ),
     "not repeated": _always(
-        "A second run at the same point gave another output: what the explained variance is short "
-        "of 1 is noise of the simulator, and what the learner has not learnt from these runs."
+        "A second run at the same point gave another output: what is not explained is noise of the "
+        "simulator, and what the learner has not learnt from these runs."
     ),
     # Rows that came after the fit.
     "new categories": _of_columns(
-        "has categories that were not there in fit: they are explained as missing ones."
+        "has categories that did not occur in fit: they count as missing."
     ),
     "newly missing": _of_columns(
-        "has missing values, which it had not in fit: what they mean is a guess."
+        "has missing values but had none in fit: what they mean is a guess."
     ),
     "rows of the fit": _always(
         "All of these are rows of the fit, which most of the learners have seen: explain() without "

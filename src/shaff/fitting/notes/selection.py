@@ -18,7 +18,9 @@ def relevant(kept: int, n_inputs: int, target: str, alpha: float, adjust: str) -
     false = "it" if kept == 1 else "any of them"
     chance = {
         "holm": f"the chance that {false} has none is at most {percent(alpha)}",
-        "fdr": f"of inputs that are kept so, at most {percent(alpha)} are expected to have none",
+        "fdr": (
+            f"of the inputs kept by this rule, at most {percent(alpha)} are expected to have none"
+        ),
     }[adjust]
     share = f"{kept} of {counted(n_inputs, 'input')}"
     return f"{share} {verb} on {target} significantly above 0: {chance}."
@@ -61,6 +63,6 @@ def falls_short(own: float, everything: float, n_others: int) -> Iterator[str]:
     """No set of inputs that take part by name is within the tolerance."""
     yield (
         f"{counted(n_others, 'input')} that were screened explain {everything - own:z.3f} more "
-        "together, which no set of the others makes up for; the set is held against the others. "
-        "ShapleyEffects(screen=False) lets every input take part."
+        "together, which no set of the others makes up for; the set is compared with the others "
+        "only. ShapleyEffects(screen=False) evaluates every input by name."
     )

@@ -92,8 +92,8 @@ def fitted_forest(model: Any, problem: Problem, rows: str, how: CellRule = USUAL
 def _on_training_rows(model: Any, problem: Problem, how: CellRule) -> Game:
     if problem.row_groups is not None:
         raise InputError(
-            "The bags of a fitted forest know no row_groups: rows of one group are in and out of "
-            "them. Pass held-out rows, or let shaff fit the forest (ShapleyEffects(model).fit)."
+            "The bags of a fitted forest do not respect row_groups: they separate rows of one "
+            "group. Pass held-out rows, or let shaff fit the forest (ShapleyEffects(model).fit)."
         )
     bags = forest_bags(model, len(problem.X))
     weight = np.ones(len(problem.X))
