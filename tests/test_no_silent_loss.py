@@ -206,7 +206,7 @@ def test_labels_and_answers_that_would_become_equal():
         explain_model(lambda Z: 2**60 + (8 * Z[:, 0]).astype(int), X, random_state=0)
     with pytest.raises(InputError, match=r"^time holds integers beyond"):
         survival_outcome(IDS, np.ones(N), horizon=1.0)
-    with pytest.raises(InputError, match="limit must be a finite number"):
+    with pytest.raises(UserError, match="limit must be a number"):
         exceeds(Y, 1j)
 
 
