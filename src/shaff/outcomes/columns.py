@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from shaff._util.numbers import as_floats, is_number
+from shaff._util.numbers import as_float, as_floats, is_number
 from shaff._util.typing import BoolArray, FloatArray
 from shaff.data.target import read_values
 from shaff.errors import InputError, InputTypeError
@@ -64,7 +64,7 @@ def one_number(given: Any, argument: str) -> float:
     """
     if not is_number(given) or isinstance(given, bool | np.bool_):
         raise InputTypeError(f"{argument} must be a number, not {given!r}.")
-    return float(given)
+    return as_float(given)
 
 
 def check_lengths(**columns: FloatArray | BoolArray) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from shaff._util.numbers import as_float, is_number
 from shaff._util.typing import FloatArray
 from shaff._util.words import counted, percent
 from shaff.data.outcome import DerivedOutcome
@@ -72,7 +71,7 @@ def _limit(values: FloatArray, limit: float | None, quantile: float | None) -> f
 
 
 def _finite(limit: float) -> float:
-    if not (is_number(limit) and np.isfinite(as_float(limit))):
+    if not np.isfinite(limit):
         raise InputError(f"limit must be a finite number, got {limit!r}.")
     return limit
 

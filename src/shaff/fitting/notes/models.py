@@ -22,8 +22,9 @@ def simpler_is_enough(facts: Facts) -> Iterator[str]:
     enough = None if facts.game is None else facts.game.facts.enough
     if _least_squares_is_enough(facts):
         yield (
-            f"A linear model is enough here: it explains {facts.checks.linear_explained:.3f} out "
-            "of sample, as much as learners of curves and interactions do, within their error."
+            "A linear model is enough here: on held-out rows it explains "
+            f"{facts.checks.linear_explained:.3f}, as much as learners of curves and interactions "
+            "do, within their error."
         )
     elif enough is not None:
         yield _ENOUGH[enough]

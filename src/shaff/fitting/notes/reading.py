@@ -181,6 +181,6 @@ SENTENCES: dict[str, Callable[[Remark], str]] = {
     ),
     "rows of the fit": _always(
         "All of these are rows of the fit, which most of the learners have seen: explain() without "
-        "rows predicts them out of sample."
+        "rows predicts them as held-out rows."
     ),
 }
