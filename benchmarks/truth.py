@@ -40,7 +40,7 @@ from shaff import ShapleyEffects
 from shaff.results.effects import EffectsResult
 
 LEVEL, SIGNIFICANT, LARGE = 0.95, 0.05, 0.02
-UNSURE = "twice the rows"
+UNSURE = "More rows would help"
 COLUMNS = ("runs", "error", "± se", "bias v", "covers", "length", "upper", "v(all)", "differ",
            "note", "false +", "below 0", "CPU s")  # fmt: skip
 

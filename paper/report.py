@@ -17,7 +17,11 @@ from paper.study import all_tasks
 from paper.systems import draw_experiment
 from paper.tables import FIGURES, STATE_OF_THE_ART, TABLES, PaperTable, Row
 from paper.theorem import theorem_markdown
+from shaff._util.typing import FloatArray
 from shaff._version import __version__
+
+# Variables that have a column of their own.
+SHOWN = 15
 
 _CLAIMS_REMARK = (
     "Errors are means of the repetitions in brackets, of both systems on the same data and in the "
@@ -81,13 +85,21 @@ def _mean(runs: list[Run]) -> str:
 def effects_markdown(results: Results, experiment: str) -> str:
     """Mean effects of the systems of a figure, under the exact ones."""
     drawn = draw_experiment(results.study.tasks("shaff", experiment)[0])
-    body = [["exact", *(f"{effect:.3f}" for effect in drawn.effects), "–"]]
+    body = [["exact", *_shown(drawn.effects), "–"]]
     for label, system in FIGURES[experiment].items():
         effects = results.effects(system, experiment)
         if effects is not None:
-            mean = [f"{effect:.3f}" for effect in effects.mean(axis=0)]
-            body.append([label, *mean, str(len(effects))])
-    return _markdown(["", *drawn.names, "repetitions"], body, len(drawn.names) + 2)
+            body.append([label, *_shown(effects.mean(axis=0)), str(len(effects))])
+    names = list(drawn.names[:SHOWN])
+    if len(drawn.names) > SHOWN:
+        names.append(f"the other {len(drawn.names) - SHOWN} together")
+    return _markdown(["", *names, "repetitions"], body, len(names) + 2)
+
+
+def _shown(effects: FloatArray) -> list[str]:
+    """The first effects, and the sum of the others where there are more."""
+    rest = [effects[SHOWN:].sum()] if len(effects) > SHOWN else []
+    return [f"{effect:.3f}" for effect in [*effects[:SHOWN], *rest]]
 
 
 def convergence_markdown(results: Results) -> str:

@@ -116,7 +116,7 @@ def test_a_constant_column_moves_nothing():
 
 def test_a_warning_is_given_once():
     tables = [month(0).assign(place="here"), month(1).assign(place="there")]
-    with pytest.warns(UserWarning, match="categories that were not there") as heard:
+    with pytest.warns(UserWarning, match="categories that did not occur in fit") as heard:
         explain_change(*tables, "wait", **QUICK)
     assert len(heard) == 1
 

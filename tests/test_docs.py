@@ -303,6 +303,8 @@ def test_the_page_for_language_models_names_pages_that_exist():
 def test_citation_and_addresses_are_current():
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
     assert f"\nversion: {shaff.__version__}\n" in citation
+    references = (ROOT / "docs" / "references.md").read_text("utf-8")
+    assert f" Version `{shaff.__version__}`.\n" in references
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     organisation = project["urls"]["Repository"].split("/")[3]
     others = [*PAGES, ROOT / "CITATION.cff", ROOT / "docs" / "conf.py"]

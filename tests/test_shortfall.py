@@ -21,7 +21,7 @@ from shaff.values.boosting.projected_boosting import ProjectedBoosting
 from shaff.values.halves import FEWEST_UNITS, learning_curve
 from shaff.values.smooth.smooth_values import SmoothValues
 
-TOLD = "twice the rows"
+TOLD = "More rows would help"
 # The seed of noise that happens to be predicted.
 SEEMS_REAL = 4
 
